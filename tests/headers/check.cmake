@@ -1,0 +1,34 @@
+# Compiles each header of INCLUDE alone (twice over, for the include guard), then two files that include all of them
+# into one program (for functions that are defined more than once), and runs it.
+cmake_minimum_required(VERSION 3.25)
+separate_arguments(flags UNIX_COMMAND "${FLAGS}")
+list(TRANSFORM OPTIONAL_INCLUDES PREPEND -idirafter)
+set(compile "${COMPILER}" -std=c++17 -O2 ${STRICT} -Werror ${flags} "-I${INCLUDE}" -iquote
+            "${CMAKE_CURRENT_LIST_DIR}" ${OPTIONAL_INCLUDES})
+
+# A header for another library meets the hostile macros after that library's own headers, which would not survive them.
+set(eigen_needs "#include <unsupported/Eigen/CXX11/Tensor>\n")
+set(huggingface_needs "#include <nlohmann/json.hpp>\n")
+
+file(REMOVE_RECURSE "${WORK}")
+file(GLOB headers RELATIVE "${INCLUDE}" "${INCLUDE}/rotary/*.hpp")
+if(NOT headers)
+  message(FATAL_ERROR "no header in ${INCLUDE}/rotary")
+endif()
+set(alone "")
+set(together "")
+foreach(header IN LISTS headers)
+  cmake_path(GET header STEM name)
+  file(WRITE "${WORK}/${name}.cpp" "#ifdef HOSTILE_MACROS\n${${name}_needs}#include \"hostile_macros.hpp\"\n#endif\n"
+       "#include <${header}>\n#include <${header}>\n")
+  list(APPEND alone "${WORK}/${name}.cpp")
+  if(NOT DEFINED ${name}_needs)
+    string(APPEND together "#include <${header}>\n")
+  endif()
+endforeach()
+execute_process(COMMAND ${compile} -fsyntax-only ${alone} COMMAND_ERROR_IS_FATAL ANY)
+
+file(WRITE "${WORK}/together.cpp" "#ifdef HOSTILE_MACROS\n#include \"hostile_macros.hpp\"\n#endif\n${together}")
+execute_process(COMMAND ${compile} -DROTATION_NAME=main "${WORK}/together.cpp" "${CMAKE_CURRENT_LIST_DIR}/rotation.cpp"
+                        -o "${WORK}/rotation" COMMAND_ERROR_IS_FATAL ANY)
+execute_process(COMMAND "${WORK}/rotation" COMMAND_ERROR_IS_FATAL ANY)

@@ -1,0 +1,2 @@
+#include <rotary/rotary.hpp>
+int main() {}
