@@ -2,6 +2,7 @@
 # The library itself needs none of them.
 include(FetchContent)
 
+set(BUILD_GMOCK OFF)
 set(INSTALL_GTEST OFF)
 set(BENCHMARK_ENABLE_TESTING OFF)
 set(BENCHMARK_ENABLE_INSTALL OFF)
