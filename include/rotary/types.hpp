@@ -45,7 +45,7 @@ inline std::uint16_t float_to_float16_bits(float value) {
     return static_cast<std::uint16_t>(sign | ((rounded - 0x38000000u) >> 13));
   }
   if (magnitude <= 0x33000000u) return static_cast<std::uint16_t>(sign);  // up to 2^-25, half the least subnormal
-  const std::uint32_t shift = 126u - (magnitude >> 23);                    // 14 .. 24
+  const std::uint32_t shift = 126u - (magnitude >> 23);                   // 14 .. 24
   const std::uint32_t significand = (magnitude & 0x7fffffu) | 0x800000u;
   const std::uint32_t half = (1u << (shift - 1)) - 1u + ((significand >> shift) & 1u);
   return static_cast<std::uint16_t>(sign | ((significand + half) >> shift));
@@ -109,6 +109,25 @@ struct element<const T> : element<T> {};
 
 template <class T>
 using format_of = typename element<T>::format;
+
+namespace detail {
+
+// One number of a tensor, whatever its type is declared as: copied by bytes, so that no aliasing rule is broken.
+template <class C, class T>
+ROTARY_INLINE C load_scalar(const T* from) {
+  T value;
+  std::memcpy(&value, from, sizeof value);
+  return static_cast<C>(value);
+}
+
+// Rounded once, to nearest even.
+template <class C, class T>
+ROTARY_INLINE void store_scalar(T* to, C value) {
+  const T rounded = static_cast<T>(value);
+  std::memcpy(to, &rounded, sizeof rounded);
+}
+
+}  // namespace detail
 
 }  // namespace ROTARY_ABI
 }  // namespace rotary

@@ -1,0 +1,106 @@
+// Which backends exist, which of them this CPU can run, and which one is used.
+#ifndef ROTARY_DETAIL_CPU_HPP
+#define ROTARY_DETAIL_CPU_HPP
+
+#include "../error.hpp"
+
+#if ROTARY_X86
+#  include <cpuid.h>
+#endif
+
+namespace rotary {
+inline namespace ROTARY_ABI {
+
+/// The instruction set that a kernel is compiled for. `baseline` is what the including translation unit targets: SSE2
+/// on x86-64, NEON on AArch64.
+enum class backend : unsigned char { baseline, avx2, avx512, avx512_bf16, avx512_fp16 };
+
+/// "baseline", "avx2", …
+inline const char* name(backend which) noexcept {
+  switch (which) {
+    case backend::avx2:
+      return "avx2";
+    case backend::avx512:
+      return "avx512";
+    case backend::avx512_bf16:
+      return "avx512_bf16";
+    case backend::avx512_fp16:
+      return "avx512_fp16";
+    default:
+      return ROTARY_NEON ? "neon" : "baseline";
+  }
+}
+
+namespace detail {
+
+// One bit per backend that CPU and operating system support.
+inline unsigned detect_backends() noexcept {
+  unsigned found = 1u << static_cast<unsigned>(backend::baseline);
+#if ROTARY_X86
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  if (!__get_cpuid(1, &a, &b, &c, &d)) return found;
+  const bool fma = (c & bit_FMA) != 0, f16c = (c & bit_F16C) != 0, osxsave = (c & bit_OSXSAVE) != 0;
+  if (!fma || !f16c || !osxsave || !__get_cpuid_count(7, 0, &a, &b, &c, &d)) return found;
+  const unsigned ebx = b, edx = d;
+  unsigned low = 0, high = 0;
+  __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  const bool ymm = (low & 0x06u) == 0x06u, zmm = (low & 0xe6u) == 0xe6u;
+  if (!ymm || (ebx & bit_AVX2) == 0) return found;
+  found |= 1u << static_cast<unsigned>(backend::avx2);
+  constexpr unsigned avx512 = bit_AVX512F | bit_AVX512DQ | bit_AVX512BW | bit_AVX512VL;
+  if (!zmm || (ebx & avx512) != avx512) return found;
+  found |= 1u << static_cast<unsigned>(backend::avx512);
+  constexpr unsigned fp16_edx = 1u << 23, bf16_eax = 1u << 5;
+  if ((edx & fp16_edx) != 0) found |= 1u << static_cast<unsigned>(backend::avx512_fp16);
+  if (__get_cpuid_count(7, 1, &a, &b, &c, &d) && (a & bf16_eax) != 0) {
+    found |= 1u << static_cast<unsigned>(backend::avx512_bf16);
+  }
+#endif
+  return found;
+}
+
+inline unsigned available_backends() noexcept {
+  static const unsigned found = detect_backends();
+  return found;
+}
+
+inline unsigned& enabled_backends() noexcept {
+  static unsigned enabled = available_backends();
+  return enabled;
+}
+
+inline bool backend_available(backend which) noexcept {
+  return (available_backends() >> static_cast<unsigned>(which) & 1u) != 0;
+}
+
+/// For tests: from now on only `which` and what it falls back to. Throws if this CPU lacks it. Not while other threads
+/// rotate.
+inline void force_backend(backend which) {
+  if (!backend_available(which)) {
+    fail("rotary::detail::force_backend: which is %s; this CPU or operating system lacks it.", name(which));
+  }
+  const unsigned bit = 1u << static_cast<unsigned>(which);
+  const unsigned avx512 = 1u << static_cast<unsigned>(backend::avx512);
+  enabled_backends() = (which > backend::avx512 ? bit | avx512 : bit) | 1u;
+}
+
+/// Back to the best that the CPU has.
+inline void force_backend() noexcept { enabled_backends() = available_backends(); }
+
+inline bool backend_enabled(backend which) noexcept {
+  return (enabled_backends() >> static_cast<unsigned>(which) & 1u) != 0;
+}
+
+}  // namespace detail
+
+/// The widest backend that calls use now; 16-bit types may use a variant of it with more instructions.
+inline backend active_backend() noexcept {
+  if (detail::backend_enabled(backend::avx512)) return backend::avx512;
+  if (detail::backend_enabled(backend::avx2)) return backend::avx2;
+  return backend::baseline;
+}
+
+}  // namespace ROTARY_ABI
+}  // namespace rotary
+
+#endif

@@ -1,0 +1,263 @@
+// Vector lanes for GNU compilers, included once per backend by backends.hpp, inside that backend's namespace and target
+// region. vec_t<C, W> holds W numbers of type C. kernels.inl uses nothing but the functions below; lanes_portable.inl
+// has the same ones over plain arrays. float16 as C means native half arithmetic on the raw bits.
+
+template <class C>
+struct lane {
+  using type = C;
+};
+template <>
+struct lane<float16> {
+  using type = std::uint16_t;
+};
+
+template <class C, std::size_t W>
+struct vec {
+  typedef typename lane<C>::type type __attribute__((vector_size(sizeof(C) * W)));
+};
+template <class C, std::size_t W>
+using vec_t = typename vec<C, W>::type;
+
+template <class C, std::size_t W>
+ROTARY_INLINE vec_t<C, W> load_bytes(const void* from) {
+  vec_t<C, W> v;
+  std::memcpy(&v, from, sizeof v);
+  return v;
+}
+
+template <class C, std::size_t W>
+ROTARY_INLINE vec_t<C, W> splat(C value) {
+  if constexpr (std::is_same<C, float16>::value) {
+    return vec_t<C, W>{} + value.bits;
+  } else {
+    return vec_t<C, W>{} + value;
+  }
+}
+
+template <std::size_t W>
+ROTARY_INLINE vec_t<std::uint32_t, W> select(vec_t<std::int32_t, W> condition, vec_t<std::uint32_t, W> yes,
+                                             vec_t<std::uint32_t, W> no) {
+  const vec_t<std::uint32_t, W> mask = reinterpret_cast<vec_t<std::uint32_t, W>>(condition);
+  return (mask & yes) | (~mask & no);
+}
+
+// 16-bit storage <-> float. The integer forms are those of types.hpp, lane by lane.
+
+template <std::size_t W>
+ROTARY_INLINE vec_t<float, W> widen(vec_t<std::uint16_t, W> bits, bfloat16) {
+  return reinterpret_cast<vec_t<float, W>>(__builtin_convertvector(bits, vec_t<std::uint32_t, W>) << 16);
+}
+
+template <std::size_t W>
+ROTARY_INLINE vec_t<float, W> widen(vec_t<std::uint16_t, W> bits, float16) {
+#if ROTARY_BACKEND_F16C
+  if constexpr (W >= 8) {
+    vec_t<float, W> v;
+    __asm__("vcvtph2ps {%1, %0|%0, %1}" : "=v"(v) : "v"(bits));
+    return v;
+  }
+#elif defined(__aarch64__)
+  if constexpr (W == 4) {
+    vec_t<float, W> v;
+    __asm__("fcvtl %0.4s, %1.4h" : "=w"(v) : "w"(bits));
+    return v;
+  }
+#endif
+  using u32 = vec_t<std::uint32_t, W>;
+  using i32 = vec_t<std::int32_t, W>;
+  const u32 u = __builtin_convertvector(bits, u32);
+  const u32 sign = (u & 0x8000u) << 16, magnitude = u & 0x7fffu;
+  const i32 m = reinterpret_cast<i32>(magnitude);
+  const u32 normal = (magnitude << 13) + 0x38000000u;
+  const u32 special = (magnitude << 13) | 0x7f800000u | (reinterpret_cast<u32>(m > 0x7c00) & 0x400000u);
+  const u32 subnormal = reinterpret_cast<u32>(__builtin_convertvector(m, vec_t<float, W>) * 0x1p-24f);
+  return reinterpret_cast<vec_t<float, W>>(sign |
+                                           select<W>(m < 0x400, subnormal, select<W>(m < 0x7c00, normal, special)));
+}
+
+template <std::size_t W>
+ROTARY_INLINE vec_t<std::uint16_t, W> narrow(vec_t<float, W> value, bfloat16) {
+#if ROTARY_BACKEND_BF16
+  if constexpr (W >= 8) {
+    vec_t<std::uint16_t, W> bits;
+    __asm__("vcvtneps2bf16 {%1, %0|%0, %1}" : "=v"(bits) : "v"(value));
+    return bits;
+  }
+#endif
+  using u32 = vec_t<std::uint32_t, W>;
+  const u32 u = reinterpret_cast<u32>(value);
+  const vec_t<std::int32_t, W> magnitude = reinterpret_cast<vec_t<std::int32_t, W>>(u & 0x7fffffffu);
+  const u32 rounded = u + 0x7fffu + ((u >> 16) & 1u);
+  return __builtin_convertvector(select<W>(magnitude > 0x7f800000, u | 0x400000u, rounded) >> 16,
+                                 vec_t<std::uint16_t, W>);
+}
+
+template <std::size_t W>
+ROTARY_INLINE vec_t<std::uint16_t, W> narrow(vec_t<float, W> value, float16) {
+#if ROTARY_BACKEND_F16C
+  if constexpr (W >= 8) {
+    vec_t<std::uint16_t, W> bits;
+    __asm__("vcvtps2ph {$0, %1, %0|%0, %1, 0}" : "=v"(bits) : "v"(value));
+    return bits;
+  }
+#elif defined(__aarch64__)
+  if constexpr (W == 4) {
+    vec_t<std::uint16_t, W> bits;
+    __asm__("fcvtn %0.4h, %1.4s" : "=w"(bits) : "w"(value));
+    return bits;
+  }
+#endif
+  using u32 = vec_t<std::uint32_t, W>;
+  using i32 = vec_t<std::int32_t, W>;
+  const u32 u = reinterpret_cast<u32>(value);
+  const u32 sign = (u >> 16) & 0x8000u, magnitude = u & 0x7fffffffu;
+  const i32 m = reinterpret_cast<i32>(magnitude);
+  const u32 normal = (magnitude + 0xfffu + ((magnitude >> 13) & 1u) - 0x38000000u) >> 13;
+  // 0.5 has an ulp of 2^-24, float16's least subnormal: the addition rounds to it, to nearest even.
+  const vec_t<float, W> shifted = reinterpret_cast<vec_t<float, W>>(magnitude) + 0.5f;
+  const u32 subnormal = reinterpret_cast<u32>(shifted) - 0x3f000000u;
+  const u32 nan = 0x7e00u | ((magnitude >> 13) & 0x3ffu);
+  const u32 special = select<W>(m > 0x7f800000, nan, u32{} + 0x7c00u);
+  const u32 bits = select<W>(m < 0x38800000, subnormal, select<W>(m < 0x477ff000, normal, special));
+  return __builtin_convertvector(sign | bits, vec_t<std::uint16_t, W>);
+}
+
+// Round to odd, so that a second rounding to 16 bits is correct: see double_to_float_odd in types.hpp.
+template <std::size_t W>
+ROTARY_INLINE vec_t<float, W> round_to_odd(vec_t<double, W> value) {
+  using u64 = vec_t<std::uint64_t, W>;
+  constexpr std::uint64_t below_float = (std::uint64_t{1} << 29) - 1;
+  const u64 u = reinterpret_cast<u64>(value);
+  const u64 sticky = ((u & below_float) + below_float) & (below_float + 1);
+  return __builtin_convertvector(reinterpret_cast<vec_t<double, W>>((u & ~below_float) | sticky), vec_t<float, W>);
+}
+
+/// W elements stored as T, in the compute type C.
+template <class C, std::size_t W, class T>
+ROTARY_INLINE vec_t<C, W> load(const T* from) {
+  if constexpr (std::is_same<T, C>::value) {
+    return load_bytes<C, W>(from);
+  } else if constexpr (std::is_same<T, float>::value || std::is_same<T, double>::value) {
+    return __builtin_convertvector((load_bytes<T, W>(from)), vec_t<C, W>);
+  } else if constexpr (std::is_same<C, float>::value) {
+    return widen<W>(load_bytes<std::uint16_t, W>(from), T());
+  } else {
+    return __builtin_convertvector((widen<W>(load_bytes<std::uint16_t, W>(from), T())), vec_t<C, W>);
+  }
+}
+
+/// Writes W numbers as T, each rounded once, to nearest even.
+template <class C, std::size_t W, class T>
+ROTARY_INLINE void store(T* to, vec_t<C, W> value) {
+  if constexpr (std::is_same<T, C>::value) {
+    std::memcpy(to, &value, sizeof value);
+  } else if constexpr (std::is_same<T, float>::value || std::is_same<T, double>::value) {
+    const vec_t<T, W> converted = __builtin_convertvector(value, vec_t<T, W>);
+    std::memcpy(to, &converted, sizeof converted);
+  } else if constexpr (std::is_same<C, float>::value) {
+    const vec_t<std::uint16_t, W> bits = narrow<W>(value, T());
+    std::memcpy(to, &bits, sizeof bits);
+  } else {
+    const vec_t<std::uint16_t, W> bits = narrow<W>(round_to_odd<W>(value), T());
+    std::memcpy(to, &bits, sizeof bits);
+  }
+}
+
+// a * c - b * s and b * c + a * s. The compiler fuses where the target can; native half arithmetic always does.
+template <class C, std::size_t W>
+ROTARY_INLINE vec_t<C, W> multiply(vec_t<C, W> a, vec_t<C, W> b) {
+#if ROTARY_BACKEND_FP16
+  if constexpr (std::is_same<C, float16>::value) {
+    __asm__("vmulph {%1, %0, %0|%0, %0, %1}" : "+v"(a) : "v"(b));
+    return a;
+  }
+#endif
+  return a * b;
+}
+template <class C, std::size_t W>
+ROTARY_INLINE vec_t<C, W> multiply_add(vec_t<C, W> a, vec_t<C, W> c, vec_t<C, W> b, vec_t<C, W> s) {
+#if ROTARY_BACKEND_FP16
+  if constexpr (std::is_same<C, float16>::value) {
+    vec_t<C, W> y = multiply<C, W>(b, s);
+    __asm__("vfmadd231ph {%2, %1, %0|%0, %1, %2}" : "+v"(y) : "v"(a), "v"(c));
+    return y;
+  }
+#endif
+  return a * c + b * s;
+}
+template <class C, std::size_t W>
+ROTARY_INLINE vec_t<C, W> multiply_subtract(vec_t<C, W> a, vec_t<C, W> c, vec_t<C, W> b, vec_t<C, W> s) {
+#if ROTARY_BACKEND_FP16
+  if constexpr (std::is_same<C, float16>::value) {
+    vec_t<C, W> y = multiply<C, W>(b, s);
+    __asm__("vfmsub231ph {%2, %1, %0|%0, %1, %2}" : "+v"(y) : "v"(a), "v"(c));
+    return y;
+  }
+#endif
+  return a * c - b * s;
+}
+
+// Shuffles. `I` runs over the lanes of the result.
+
+template <class C, std::size_t W, int... I>
+ROTARY_INLINE vec_t<C, W> even_twice(vec_t<C, W> v, std::integer_sequence<int, I...>) {
+  return __builtin_shufflevector(v, v, (I & ~1)...);
+}
+template <class C, std::size_t W, int... I>
+ROTARY_INLINE vec_t<C, W> odd_twice(vec_t<C, W> v, std::integer_sequence<int, I...>) {
+  return __builtin_shufflevector(v, v, (I | 1)...);
+}
+template <class C, std::size_t W, int... I>
+ROTARY_INLINE vec_t<C, 2 * W> zip(vec_t<C, W> a, vec_t<C, W> b, std::integer_sequence<int, I...>) {
+  return __builtin_shufflevector(a, b, (I / 2 + (I % 2) * static_cast<int>(W))...);
+}
+template <int First, class C, std::size_t W, int... I>
+ROTARY_INLINE vec_t<C, W> every_second(vec_t<C, W> a, vec_t<C, W> b, std::integer_sequence<int, I...>) {
+  return __builtin_shufflevector(a, b, (2 * I + First)...);
+}
+template <int First, class C, std::size_t W, int... I>
+ROTARY_INLINE vec_t<C, W> zip_part(vec_t<C, W> a, vec_t<C, W> b, std::integer_sequence<int, I...>) {
+  return __builtin_shufflevector(a, b, (First + I / 2 + (I % 2) * static_cast<int>(W))...);
+}
+template <class C, std::size_t W, int... I>
+ROTARY_INLINE vec_t<C, W> stride_two(vec_t<C, W> front, vec_t<C, W> back, std::integer_sequence<int, I...>) {
+  return __builtin_shufflevector(front, back, (2 * I < static_cast<int>(W) ? 2 * I : 2 * I + 1)...);
+}
+
+template <std::size_t W>
+using lane_numbers = std::make_integer_sequence<int, static_cast<int>(W)>;
+
+/// (v0, v0, v2, v2, …)
+template <class C, std::size_t W>
+ROTARY_INLINE vec_t<C, W> duplicate_even(vec_t<C, W> v) {
+  return even_twice<C, W>(v, lane_numbers<W>());
+}
+/// (v1, v1, v3, v3, …)
+template <class C, std::size_t W>
+ROTARY_INLINE vec_t<C, W> duplicate_odd(vec_t<C, W> v) {
+  return odd_twice<C, W>(v, lane_numbers<W>());
+}
+/// (a0, b0, a1, b1, …), twice as wide
+template <class C, std::size_t W>
+ROTARY_INLINE vec_t<C, 2 * W> interleave(vec_t<C, W> a, vec_t<C, W> b) {
+  return zip<C, W>(a, b, lane_numbers<2 * W>());
+}
+
+/// W pairs stored side by side: first members to a, second members to b.
+template <class C, std::size_t W, class T>
+ROTARY_INLINE void load_interleaved(const T* from, vec_t<C, W>& a, vec_t<C, W>& b) {
+  const vec_t<C, W> low = load<C, W>(from), high = load<C, W>(from + W);
+  a = every_second<0, C, W>(low, high, lane_numbers<W>());
+  b = every_second<1, C, W>(low, high, lane_numbers<W>());
+}
+template <class C, std::size_t W, class T>
+ROTARY_INLINE void store_interleaved(T* to, vec_t<C, W> a, vec_t<C, W> b) {
+  store<C, W>(to, zip_part<0, C, W>(a, b, lane_numbers<W>()));
+  store<C, W>(to + W, zip_part<static_cast<int>(W / 2), C, W>(a, b, lane_numbers<W>()));
+}
+
+/// W numbers at every second place; reads nothing beyond the last of them.
+template <class C, std::size_t W, class T>
+ROTARY_INLINE vec_t<C, W> load_every_second(const T* from) {
+  return stride_two<C, W>(load<C, W>(from), load<C, W>(from + W - 1), lane_numbers<W>());
+}

@@ -1,0 +1,166 @@
+// From a spectrum and a position to a row of cos and sin, in each of the angle modes.
+#ifndef ROTARY_DETAIL_ROW_SOURCE_HPP
+#define ROTARY_DETAIL_ROW_SOURCE_HPP
+
+#include "phasors.hpp"
+
+namespace rotary {
+inline namespace ROTARY_ABI {
+
+/// How angles are computed. The float modes exist to match another program's numbers, not to be accurate: at position
+/// 1,048,576 they are off by 0.02 and 0.09.
+enum class angles : unsigned char {
+  exact,              ///< in double, cos and sin rounded once
+  float32,            ///< float(position) * float(inv_freq), as transformers and vLLM do
+  float32_recurrence  ///< theta = float(position), then theta *= float(theta^(-2/d)) from pair to pair, as ggml does
+};
+
+namespace detail {
+
+/// count as a number of rows; [first, first + count) must be positions.
+inline std::size_t checked_row_count(const char* function, std::int64_t count, std::int64_t first) {
+  constexpr std::int64_t last = 0x7fffffffffffffff;
+  if (count < 0) {
+    fail("rotary::%s: count is %lld; it must be 0 or more positions.", function, static_cast<long long>(count));
+  }
+  if (first > 0 && count > last - first) {
+    fail("rotary::%s: first is %lld and count is %lld; the last position may be at most 2^63 - 1.", function,
+         static_cast<long long>(first), static_cast<long long>(count));
+  }
+  return static_cast<std::size_t>(count);
+}
+
+/// Throws unless [first, first + count) lies in the `rows` positions from `table_first` on.
+inline void check_range(const char* function, std::int64_t first, std::size_t count, std::int64_t table_first,
+                        std::size_t rows) {
+  const std::uint64_t skipped = static_cast<std::uint64_t>(first) - static_cast<std::uint64_t>(table_first);
+  if (count != 0 && (first < table_first || skipped >= rows || count > rows - skipped)) {
+    fail(
+        "rotary::%s: positions %lld to %lld are asked for; the table holds %llu positions from %lld on. Make a longer "
+        "table, or a step_table, which takes any position.",
+        function, static_cast<long long>(first),
+        static_cast<long long>(static_cast<std::uint64_t>(first) + (count - 1)), static_cast<unsigned long long>(rows),
+        static_cast<long long>(table_first));
+  }
+}
+
+inline std::uint64_t largest_magnitude(std::int64_t first, std::size_t rows) {
+  const std::uint64_t start = static_cast<std::uint64_t>(first), end = start + (rows - 1);
+  const std::uint64_t below = first < 0 ? 0 - start : start;
+  const std::uint64_t above = static_cast<std::int64_t>(end) < 0 ? 0 - end : end;
+  return below > above ? below : above;
+}
+
+/// Writes rows of one spectrum. Not for two threads at once: it keeps scratch rows.
+class row_source {
+ public:
+  row_source(const spectrum& of, angles mode, std::uint64_t largest)
+      : spectrum_(of), mode_(mode), phasors_(of, by_digits() ? largest : 0), scratch_(of.pairs()) {
+    if (mode == angles::float32_recurrence && !(of.step_ratio() > 0.0) && of.pairs() > 1) {
+      fail(
+          "rotary::table: mode is angles::float32_recurrence; the spectrum must come from one rope_theta, but its "
+          "inv_freq was given as a list. Use angles::exact or angles::float32.");
+    }
+  }
+
+  void check(const char* function, std::int64_t position) const { check(function, static_cast<double>(position)); }
+  void check(const char* function, double position) const {
+    if (!is_finite(position)) {
+      fail("rotary::%s: a position is not finite; it must be a number.", function);
+    }
+    const std::vector<double>& growth = spectrum_.growth();
+    for (std::size_t j = 0; j < growth.size(); ++j) {
+      const double exponent = growth[j] * (position - spectrum_.growth_center());
+      constexpr double most = 80.0;  // e^80 = 5.5e34: products with ordinary numbers stay within float
+      if (exponent > most || exponent < -most) {
+        fail(
+            "rotary::%s: position is %.17g; xPos with center %.17g multiplies pair %llu by e^%.3g there, and only "
+            "e^-80 "
+            "to e^80 are safe in float. Move xpos::center near the positions.",
+            function, position, spectrum_.growth_center(), static_cast<unsigned long long>(j), exponent);
+      }
+    }
+  }
+
+  /// The row of one position.
+  template <class Row>
+  void row(std::int64_t position, Row* cos, Row* sin) {
+    if (by_digits()) return phasors_.row(position, cos, sin);
+    angle_row(static_cast<double>(position));
+    store(cos, sin);
+  }
+
+  template <class Row>
+  void row(double position, Row* cos, Row* sin) {
+    constexpr double integers_end = 9007199254740992.0;  // 2^53
+    if (position > -integers_end && position < integers_end && floor(position) == position) {
+      return row(static_cast<std::int64_t>(position), cos, sin);
+    }
+    angle_row(position);
+    store(cos, sin);
+  }
+
+  /// The rows of positions [first, first + count).
+  template <class Row>
+  void rows(std::int64_t first, std::size_t count, Row* cos, Row* sin, std::ptrdiff_t row_stride) {
+    if (by_digits()) return phasors_.rows(first, count, cos, sin, row_stride);
+    for (std::size_t r = 0; r < count; ++r) {
+      const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(r) * row_stride;
+      row(static_cast<std::int64_t>(static_cast<std::uint64_t>(first) + r), cos + at, sin + at);
+    }
+  }
+
+ private:
+  bool by_digits() const { return mode_ == angles::exact && spectrum_.growth().empty(); }
+
+  // cos and sin of one position into the scratch rows, times the magnitude.
+  void angle_row(double position) {
+    const std::vector<double>& inv_freq = spectrum_.inv_freq();
+    const float ratio = static_cast<float>(spectrum_.step_ratio());
+    float theta = static_cast<float>(position);
+    double power = 1.0;
+    for (std::size_t j = 0; j < inv_freq.size(); ++j) {
+      double angle = position * inv_freq[j];
+      if (mode_ == angles::float32) angle = static_cast<float>(position) * static_cast<float>(inv_freq[j]);
+      if (mode_ == angles::float32_recurrence) {
+        angle = theta * static_cast<float>(inv_freq[j] / power);
+        theta *= ratio;
+        power *= spectrum_.step_ratio();
+      }
+      const double multiplier = multiplier_at(position, j);
+      scratch_.cos[j] = scaled(detail::cos(angle), multiplier);
+      scratch_.sin[j] = scaled(detail::sin(angle), multiplier);
+    }
+  }
+
+  double multiplier_at(double position, std::size_t j) const {
+    const std::vector<double>& growth = spectrum_.growth();
+    if (growth.empty()) return spectrum_.magnitude();
+    return spectrum_.magnitude() * exp(growth[j] * (position - spectrum_.growth_center()));
+  }
+
+  // The programs that the float modes follow round cos and the attention factor before they multiply them.
+  double scaled(double value, double multiplier) const {
+    if (mode_ == angles::exact) return value * multiplier;
+    return static_cast<float>(value) * static_cast<float>(multiplier);
+  }
+
+  template <class Row>
+  void store(Row* cos, Row* sin) const {
+    for (std::size_t j = 0; j < scratch_.cos.size(); ++j) {
+      cos[j] = static_cast<Row>(scratch_.cos[j]);
+      sin[j] = static_cast<Row>(scratch_.sin[j]);
+    }
+  }
+
+  spectrum spectrum_;
+  angles mode_;
+  phasors phasors_;
+  phasor_rows scratch_;  // [pairs]
+};
+
+}  // namespace detail
+}  // namespace ROTARY_ABI
+}  // namespace rotary
+
+#endif

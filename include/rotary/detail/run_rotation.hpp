@@ -1,0 +1,126 @@
+// One call of a rotation: check it, describe it as a job, hand it to a kernel.
+#ifndef ROTARY_DETAIL_RUN_ROTATION_HPP
+#define ROTARY_DETAIL_RUN_ROTATION_HPP
+
+#include "../table.hpp"
+#include "../tensor.hpp"
+#include "checks.hpp"
+#include "dispatch.hpp"
+
+namespace rotary {
+inline namespace ROTARY_ABI {
+namespace detail {
+
+enum class verb { rotate, adjoint, inverse };
+
+inline const char* name_of(verb which) {
+  return which == verb::rotate ? "rotate" : which == verb::adjoint ? "rotate_adjoint" : "rotate_inverse";
+}
+
+template <class T>
+const table_view<T>& view_of(const table_view<T>& rows) {
+  return rows;
+}
+template <class T>
+table_view<T> view_of(const table<T>& rows) {
+  return rows.view();
+}
+
+/// Row t for token t of every sequence if the step has just that many rows, else one row for each token of the batch.
+template <class T>
+positions rows_of_step(const tensor_view<T>& x, std::size_t rows) {
+  if (rows == x.tokens) return positions(0);
+  if (multiply_overflows(x.batch, x.tokens) || rows != x.batch * x.tokens) {
+    fail(
+        "rotary::rotate: the step_table has %llu rows; the view has %llu sequences of %llu tokens. Assign tokens or "
+        "batch * tokens positions.",
+        static_cast<unsigned long long>(rows), static_cast<unsigned long long>(x.batch),
+        static_cast<unsigned long long>(x.tokens));
+  }
+  return positions::one_row_a_token();
+}
+
+template <class T>
+tensor_shape shape_of(const tensor_view<T>& x) {
+  return {reinterpret_cast<std::uintptr_t>(x.data),       sizeof(T), x.batch, x.tokens, x.heads, x.head_dim,
+          {x.batch_stride, x.token_stride, x.head_stride}};
+}
+
+template <class From, class To, class Row>
+rotation_kernel kernel_for(const layout& how) {
+  constexpr pairing half = pairing::split_half, alternating = pairing::interleaved;
+  if (how.pairing == half) {
+    return how.stored == half ? select_rotation<From, To, Row, half, half>()
+                              : select_rotation<From, To, Row, half, alternating>();
+  }
+  return how.stored == half ? select_rotation<From, To, Row, alternating, half>()
+                            : select_rotation<From, To, Row, alternating, alternating>();
+}
+
+/// The multiplier of the rows that makes the verb: R has magnitude m, its transpose too, and its inverse is R^T / m^2.
+inline double row_factor(verb which, double magnitude, double scale) {
+  if (!is_finite(scale)) {
+    fail("rotary::%s: scale is not finite; it must be a number, 1 for none.", name_of(which));
+  }
+  if (which != verb::inverse) return scale;
+  if (!is_finite(magnitude) || magnitude == 0.0) {
+    fail(
+        "rotary::rotate_inverse: the table's magnitude is %g; the inverse needs rows with one magnitude that is not 0.",
+        magnitude);
+  }
+  return scale / (magnitude * magnitude);
+}
+
+template <verb Verb, class From, class To, class Row>
+void run_rotation(const tensor_view<From>& from, const tensor_view<To>& to, const table_view<Row>& rows,
+                  const positions& where, const layout& how, const slice& part, double scale) {
+  static_assert(!std::is_const<To>::value, "rotary: the destination must not be const");
+  static_assert(sizeof(From) == sizeof(format_of<From>) && sizeof(To) == sizeof(format_of<To>) &&
+                    sizeof(Row) == sizeof(format_of<Row>),
+                "rotary::element<T>::format must have the size of T");
+  const char* const function = name_of(Verb);
+  const tensor_shape source = shape_of(from), destination = shape_of(to);
+  const rows_shape table = {rows.cos == nullptr || rows.sin == nullptr, rows.rows, rows.pairs, rows.pair_step,
+                            rows.first_position};
+  check_same_sizes(function, source, destination);
+  check_slice(function, part);
+  check_block(function, source, table, how);
+  const double factor = row_factor(Verb, rows.magnitude, scale);
+  if (from.batch == 0 || from.tokens == 0 || from.heads == 0 || from.head_dim == 0) return;
+  const bool in_place =
+      check_tensors(function, source, destination, std::is_same<format_of<From>, format_of<To>>::value, how);
+  check_positions(function, source, table, where);
+  if (in_place && rows.pairs == 0) return;
+
+  const std::size_t units = from.batch * from.tokens * from.heads;
+  rotation_job job;
+  job.from = from.data;
+  job.to = to.data;
+  job.from_strides = source.by;
+  job.to_strides = destination.by;
+  job.tokens = from.tokens;
+  job.heads = from.heads;
+  job.head_dim = from.head_dim;
+  job.begin = slice_begin(units, part.index, part.count);
+  job.end = slice_begin(units, part.index + 1, part.count);
+  job.cos = rows.cos;
+  job.sin = rows.sin;
+  job.row_stride = rows.row_stride;
+  job.pair_step = rows.pair_step;
+  job.pairs = rows.pairs;
+  job.where = where;
+  job.first_position = rows.first_position;
+  job.offset = how.offset;
+  job.cos_factor = factor;
+  job.sin_factor = Verb == verb::rotate ? factor : -factor;
+  job.in_place = in_place;
+  constexpr std::size_t second_cache = std::size_t{1} << 20;
+  job.beyond_cache = units > second_cache / (from.head_dim * sizeof(From));
+  kernel_for<format_of<From>, format_of<To>, format_of<Row>>(how)(job);
+}
+
+}  // namespace detail
+}  // namespace ROTARY_ABI
+}  // namespace rotary
+
+#endif

@@ -1,0 +1,33 @@
+// Rotary position embedding (RoPE) for the CPU. Four nouns and one verb:
+//
+//     scaling + rotary_dim + theta ──> spectrum ──> table ──> rotate(tensor_view)
+//              (policy)               inv_freq,    cos|sin    in place, or from one tensor to another
+//                                     magnitude    rows
+//
+//     // Llama-3.1-8B
+//     const auto spectrum = rotary::make_spectrum(128, 500000.0, rotary::llama3{8.0, 1.0, 4.0, 8192});
+//     const rotary::table<float> table(spectrum, 8192);                      // positions 0 .. 8191
+//     rotary::rotate(rotary::bshd(q, 1, tokens, 32, 128), table, first_position);
+//     rotary::rotate(rotary::bshd(k, 1, tokens,  8, 128), table, first_position);
+//
+//     // an engine with its own batches: any positions, no largest length
+//     rotary::step_table step(spectrum);
+//     step.assign(position_ids, tokens);                                     // once per forward pass
+//     for (auto& layer : layers) rotary::rotate(rotary::thd(layer.q, tokens, 32, 128), step);
+//
+// A header each: scaling.hpp (policies), spectrum.hpp, table.hpp, positions.hpp, tensor.hpp, layout.hpp, rotate.hpp,
+// types.hpp (float16, bfloat16, your own types), error.hpp. Eigen's types: eigen.hpp, which is not included here.
+#ifndef ROTARY_ROTARY_HPP
+#define ROTARY_ROTARY_HPP
+
+#include "error.hpp"
+#include "layout.hpp"
+#include "positions.hpp"
+#include "rotate.hpp"
+#include "scaling.hpp"
+#include "spectrum.hpp"
+#include "table.hpp"
+#include "tensor.hpp"
+#include "types.hpp"
+
+#endif

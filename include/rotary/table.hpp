@@ -1,0 +1,142 @@
+// Rows of cos and sin: one per position of a range, one per token of a step, or borrowed from an engine's own cache.
+#ifndef ROTARY_TABLE_HPP
+#define ROTARY_TABLE_HPP
+
+#include "detail/row_source.hpp"
+
+namespace rotary {
+inline namespace ROTARY_ABI {
+
+/// Rows that someone else owns. cos and sin of pair j in row r are cos[r * row_stride + j * pair_step] and
+/// sin[r * row_stride + j * pair_step], already multiplied by the attention factor. Every layout that engines keep:
+///
+///     two arrays [rows, pairs]              {c, s, rows, pairs, pairs, 1}
+///     [rows, cos | sin] (vLLM, XNNPACK)     {x, x + pairs, rows, pairs, 2 * pairs, 1}
+///     [rows, pairs, {cos, sin}] (ggml)      {x, x + 1, rows, pairs, 2 * pairs, 2}
+///     full width, halves repeated (HF)      {c, s, rows, pairs, 2 * pairs, 1}
+///     full width, each value twice          {c, s, rows, pairs, 2 * pairs, 2}
+template <class T>
+struct table_view {
+  const T* cos;
+  const T* sin;
+  std::size_t rows, pairs;
+  std::ptrdiff_t row_stride;        ///< elements from one row to the next; any sign
+  std::ptrdiff_t pair_step = 1;     ///< 1 or 2 elements from one pair to the next
+  std::int64_t first_position = 0;  ///< of row 0
+  double magnitude = 1.0;           ///< attention factor in the rows; 0: they have no single one, so no inverse either
+};
+
+/// Rows for positions [first, first + count): made once per model, then read by every layer and thread.
+/// T is float, double, float16 or bfloat16.
+template <class T = float>
+class table {
+ public:
+  /// Every entry is within half an ulp of T plus |position| * 2.3e-16 of the exact value (angles::exact), scaled by the
+  /// magnitude where that exceeds 1. Memory: count * spectrum.rotary_dim() numbers. Throws rotary::error for a negative
+  /// count, positions beyond std::int64_t, an angle mode that the spectrum cannot serve, or memory that is not there.
+  explicit table(const spectrum& of, std::int64_t count, std::int64_t first = 0, angles mode = angles::exact)
+      : pairs_(of.pairs()), first_(first), magnitude_(of.growth().empty() ? of.magnitude() : 0.0) {
+    rows_ = detail::checked_row_count("table", count, first);
+    if (detail::multiply_overflows(rows_, 2 * pairs_)) {
+      detail::fail(
+          "rotary::table: count is %lld; %lld rows of %llu numbers exceed the address space. Use a step_table.",
+          static_cast<long long>(count), static_cast<long long>(count), static_cast<unsigned long long>(2 * pairs_));
+    }
+    if (rows_ == 0 || pairs_ == 0) return;
+    detail::row_source source(of, mode, detail::largest_magnitude(first, rows_));
+    source.check("table", first);
+    source.check("table", first + (count - 1));
+    numbers_ = detail::buffer<T>(rows_ * 2 * pairs_);
+    source.rows(first, rows_, numbers_.data(), numbers_.data() + pairs_, static_cast<std::ptrdiff_t>(2 * pairs_));
+  }
+
+  std::size_t size() const noexcept { return rows_; }
+  std::size_t pairs() const noexcept { return pairs_; }
+  std::int64_t first_position() const noexcept { return first_; }
+  double magnitude() const noexcept { return magnitude_; }
+
+  /// All rows, valid as long as the table lives.
+  table_view<T> view() const noexcept {
+    return {
+        numbers_.data(), numbers_.data() + pairs_, rows_, pairs_, static_cast<std::ptrdiff_t>(2 * pairs_), 1, first_,
+        magnitude_};
+  }
+
+  /// The rows of positions [first, first + count). Throws rotary::error if the table lacks one of them.
+  table_view<T> rows(std::int64_t first, std::size_t count) const {
+    table_view<T> part = view();
+    detail::check_range("table::rows", first, count, first_, rows_);
+    const std::int64_t skipped = first - first_;
+    part.cos += skipped * part.row_stride;
+    part.sin += skipped * part.row_stride;
+    part.rows = count;
+    part.first_position = first;
+    return part;
+  }
+
+ private:
+  std::size_t rows_ = 0, pairs_;
+  std::int64_t first_;
+  double magnitude_;
+  detail::buffer<T> numbers_;  // [rows, cos[pairs] | sin[pairs]]
+};
+
+/// One row per token of a forward pass, for any positions: no largest length, negative and fractional ones too. Made
+/// once per spectrum, assigned once per step, shared by all layers. T as for `table`, with the same bound.
+template <class T = float>
+class step_table {
+ public:
+  explicit step_table(const spectrum& of, angles mode = angles::exact)
+      : source_(of, mode, ~std::uint64_t{0}),
+        pairs_(of.pairs()),
+        magnitude_(of.growth().empty() ? of.magnitude() : 0.0) {}
+
+  /// Row t becomes that of positions[t], t in [0, tokens); tokens may count a whole batch, [batch, tokens] flattened.
+  /// Allocates only when tokens exceeds every number before. Throws rotary::error for a position that is not finite, or
+  /// where xPos has no finite multiplier; the rows are then as they were.
+  void assign(const std::int32_t* position_ids, std::size_t tokens) { assign_any(position_ids, tokens); }
+  void assign(const std::int64_t* position_ids, std::size_t tokens) { assign_any(position_ids, tokens); }
+  void assign(const float* positions, std::size_t tokens) { assign_any(positions, tokens); }
+  void assign(const double* positions, std::size_t tokens) { assign_any(positions, tokens); }
+
+  std::size_t size() const noexcept { return rows_; }
+  std::size_t pairs() const noexcept { return pairs_; }
+  double magnitude() const noexcept { return magnitude_; }
+
+  /// The rows of the last step, valid until the next assign.
+  table_view<T> view() const noexcept {
+    return {numbers_.data(), numbers_.data() + pairs_, rows_, pairs_, static_cast<std::ptrdiff_t>(2 * pairs_), 1, 0,
+            magnitude_};
+  }
+
+ private:
+  template <class Position>
+  void assign_any(const Position* at, std::size_t tokens) {
+    if (at == nullptr && tokens != 0) {
+      detail::fail("rotary::step_table::assign: positions is a null pointer with %llu tokens; pass the array.",
+                   static_cast<unsigned long long>(tokens));
+    }
+    for (std::size_t t = 0; t < tokens; ++t) source_.check("step_table::assign", at[t]);
+    if (detail::multiply_overflows(tokens, 2 * pairs_)) {
+      detail::fail(
+          "rotary::step_table::assign: tokens is %llu; that many rows of %llu numbers exceed the address space.",
+          static_cast<unsigned long long>(tokens), static_cast<unsigned long long>(2 * pairs_));
+    }
+    if (numbers_.size() < tokens * 2 * pairs_) numbers_.resize(tokens * 2 * pairs_);
+    rows_ = tokens;
+    for (std::size_t t = 0; t < tokens; ++t) {
+      T* row = numbers_.data() + t * 2 * pairs_;
+      source_.row(at[t], row, row + pairs_);
+    }
+  }
+
+  detail::row_source source_;
+  std::size_t rows_ = 0, pairs_;
+  double magnitude_;
+  detail::buffer<T> numbers_;  // [rows, cos[pairs] | sin[pairs]]
+};
+
+}  // namespace ROTARY_ABI
+}  // namespace rotary
+
+#endif
