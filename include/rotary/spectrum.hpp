@@ -52,13 +52,6 @@ inline double rational_power(double base, double numerator, double denominator) 
   return power + power * (dropped * log(base));
 }
 
-// Rounds down, but takes what is within 1e-6 of an integer for that integer: 0.29 * 100 is 28.999999999999996.
-inline double floor_of_product(double product) {
-  const double nearest = floor(product + 0.5);
-  const double distance = product < nearest ? nearest - product : product - nearest;
-  return distance <= 1e-6 ? nearest : floor(product);
-}
-
 }  // namespace detail
 
 /// The inverse frequencies of rotary position embedding and the multiplier of cosine and sine. An immutable value.
@@ -172,8 +165,10 @@ spectrum apply_policy(std::size_t rotary_dim, double rope_theta, const Policy& p
   require_theta("make_spectrum", rope_theta);
   spectrum result = policy(rotary_dim, rope_theta, seq_len...);
   if (result.rotary_dim() != rotary_dim) {
-    fail("rotary::make_spectrum: the policy made %zu pairs; rotary_dim %zu needs %zu. Correct the policy.",
-         result.pairs(), rotary_dim, rotary_dim / 2);
+    fail(
+        "rotary::make_spectrum: the number of pairs of the policy is %zu; it must be %zu, rotary_dim / 2. Correct the "
+        "policy.",
+        result.pairs(), rotary_dim / 2);
   }
   return result;
 }
@@ -196,8 +191,9 @@ spectrum make_spectrum(std::size_t rotary_dim, double rope_theta, const Policy& 
 }
 
 /// The number of channels that rotate when a config states partial_rotary_factor: head_dim * partial_rotary_factor
-/// rounded down, as transformers does, but to the nearest integer when within 1e-6 of it. Throws error unless the
-/// factor is in [0, 1] and the result even.
+/// rounded down, as transformers does (100 * 0.29 is 28.999999999999996 and gives 28), except that a product less than
+/// 1e-6 below an even number is that number (100 * 0.58 gives 58). Throws error unless the factor is in [0, 1] and the
+/// result even.
 inline std::size_t rotary_dim(std::size_t head_dim, double partial_rotary_factor) {
   if (!detail::is_finite(partial_rotary_factor) || partial_rotary_factor < 0.0 || partial_rotary_factor > 1.0) {
     detail::fail("rotary::rotary_dim: partial_rotary_factor is %.9g; it must be in [0, 1]. 1 rotates the whole head.",
@@ -207,8 +203,9 @@ inline std::size_t rotary_dim(std::size_t head_dim, double partial_rotary_factor
     detail::fail("rotary::rotary_dim: head_dim is %zu; it must be at most %zu. Check for a negative value.", head_dim,
                  detail::rotary_dim_limit);
   }
-  const auto dim =
-      static_cast<std::size_t>(detail::floor_of_product(static_cast<double>(head_dim) * partial_rotary_factor));
+  const double product = static_cast<double>(head_dim) * partial_rotary_factor;
+  const auto lifted = static_cast<std::size_t>(product + 1e-6);
+  const std::size_t dim = lifted % 2 == 0 ? lifted : static_cast<std::size_t>(product);
   if (dim % 2 != 0) {
     detail::fail(
         "rotary::rotary_dim: head_dim %zu * partial_rotary_factor %.9g is %zu; it must be even. Channels rotate in "

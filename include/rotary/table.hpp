@@ -112,21 +112,22 @@ class step_table {
  private:
   template <class Position>
   void assign_any(const Position* at, std::size_t tokens) {
+    using wide = std::conditional_t<std::is_integral<Position>::value, std::int64_t, double>;
     if (at == nullptr && tokens != 0) {
       detail::fail("rotary::step_table::assign: positions is a null pointer with %llu tokens; pass the array.",
                    static_cast<unsigned long long>(tokens));
     }
-    for (std::size_t t = 0; t < tokens; ++t) source_.check("step_table::assign", at[t]);
+    for (std::size_t t = 0; t < tokens; ++t) source_.check("step_table::assign", wide{at[t]});
     if (detail::multiply_overflows(tokens, 2 * pairs_)) {
       detail::fail(
           "rotary::step_table::assign: tokens is %llu; that many rows of %llu numbers exceed the address space.",
           static_cast<unsigned long long>(tokens), static_cast<unsigned long long>(2 * pairs_));
     }
-    if (numbers_.size() < tokens * 2 * pairs_) numbers_.resize(tokens * 2 * pairs_);
+    if (numbers_.size() < tokens * 2 * pairs_) numbers_ = detail::buffer<T>(tokens * 2 * pairs_);
     rows_ = tokens;
     for (std::size_t t = 0; t < tokens; ++t) {
       T* row = numbers_.data() + t * 2 * pairs_;
-      source_.row(at[t], row, row + pairs_);
+      source_.row(wide{at[t]}, row, row + pairs_);
     }
   }
 

@@ -73,9 +73,8 @@ int check_refusal(double theta_value) {
 int ROTATION_NAME() {
   const rotary::table<float> table(rotary::make_spectrum(rotary_dim, theta), 16, first_position);
   int failures = 0;
-  const rotary::backend backends[] = {rotary::backend::baseline,    rotary::backend::avx2,
-                                      rotary::backend::avx512,      rotary::backend::avx512_bf16,
-                                      rotary::backend::avx512_fp16, rotary::backend::neon};
+  const rotary::backend backends[] = {rotary::backend::baseline, rotary::backend::avx2, rotary::backend::avx512,
+                                      rotary::backend::avx512_bf16, rotary::backend::avx512_fp16};
   const rotary::pairing pairings[] = {rotary::pairing::split_half, rotary::pairing::interleaved};
   for (const rotary::backend backend : backends) {
     if (!rotary::detail::backend_available(backend)) continue;

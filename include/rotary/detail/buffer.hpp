@@ -3,7 +3,6 @@
 #define ROTARY_DETAIL_BUFFER_HPP
 
 #include <new>
-#include <vector>
 
 #include "../error.hpp"
 
@@ -11,45 +10,54 @@ namespace rotary {
 inline namespace ROTARY_ABI {
 namespace detail {
 
+/// `size` numbers of a trivial type. A std::vector would clear them first, which costs a whole pass over a large table.
 template <class T>
-struct line_allocator {
-  using value_type = T;
+class buffer {
+ public:
+  explicit buffer(std::size_t size = 0) : data_(allocate(size)), size_(size) {}
+  buffer(const buffer& other) : buffer(other.size_) {
+    if (size_ != 0) std::memcpy(data_, other.data_, size_ * sizeof(T));
+  }
+  buffer(buffer&& other) noexcept : data_(other.data_), size_(other.size_) {
+    other.data_ = nullptr;
+    other.size_ = 0;
+  }
+  buffer& operator=(buffer other) noexcept {
+    T* const data = data_;
+    const std::size_t size = size_;
+    data_ = other.data_;
+    size_ = other.size_;
+    other.data_ = data;
+    other.size_ = size;
+    return *this;
+  }
+  ~buffer() { ::operator delete(data_, alignment); }
+
+  T* data() noexcept { return data_; }
+  const T* data() const noexcept { return data_; }
+  std::size_t size() const noexcept { return size_; }
+
+ private:
   static constexpr std::align_val_t alignment{64};
 
-  line_allocator() = default;
-  template <class U>
-  line_allocator(const line_allocator<U>&) noexcept {}
-
-  T* allocate(std::size_t count) {
+  static T* allocate(std::size_t size) {
+    if (size == 0) return nullptr;
     void* memory = nullptr;
-    if (count <= static_cast<std::size_t>(-1) / 2 / sizeof(T)) {
-      memory = ::operator new(count * sizeof(T), alignment, std::nothrow);
+    if (size <= static_cast<std::size_t>(-1) / 2 / sizeof(T)) {
+      memory = ::operator new(size * sizeof(T), alignment, std::nothrow);
     }
     if (memory == nullptr) {
-      fail(
-          "rotary::table: %llu numbers of %llu bytes do not fit into memory. Make fewer rows, or one step_table per "
-          "forward pass, which needs only a row per token.",
-          static_cast<unsigned long long>(count), static_cast<unsigned long long>(sizeof(T)));
+      fail("rotary::table: %llu numbers of %llu bytes, %.4g GB, do not fit into memory. Make fewer rows, or one "
+           "step_table per forward pass, which needs only a row per token.",
+           static_cast<unsigned long long>(size), static_cast<unsigned long long>(sizeof(T)),
+           static_cast<double>(size) * static_cast<double>(sizeof(T)) / 1e9);
     }
     return static_cast<T*>(memory);
   }
-  void deallocate(T* memory, std::size_t) noexcept { ::operator delete(memory, alignment); }
 
-  template <class U>
-  void construct(U* at) noexcept {
-    ::new (static_cast<void*>(at)) U;
-  }
-  template <class U>
-  void construct(U* at, const U& value) noexcept {
-    ::new (static_cast<void*>(at)) U(value);
-  }
-
-  friend bool operator==(const line_allocator&, const line_allocator&) { return true; }
-  friend bool operator!=(const line_allocator&, const line_allocator&) { return false; }
+  T* data_;
+  std::size_t size_;
 };
-
-template <class T>
-using buffer = std::vector<T, line_allocator<T>>;
 
 }  // namespace detail
 }  // namespace ROTARY_ABI

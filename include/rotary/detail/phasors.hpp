@@ -31,8 +31,8 @@ class phasors {
   phasors(const spectrum& of, std::uint64_t largest)
       : inv_freq_(of.inv_freq()), pairs_(of.pairs()), one_(pairs_), high_(pairs_), product_(pairs_) {
     for (std::size_t j = 0; j < pairs_; ++j) {
-      one_.cos[j] = 1.0;
-      one_.sin[j] = 0.0;
+      one_.cos.data()[j] = 1.0;
+      one_.sin.data()[j] = 0.0;
     }
     digits_ = 1;
     while (digits_ < most_digits && (largest >> (8 * digits_)) != 0) ++digits_;

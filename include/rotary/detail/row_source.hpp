@@ -128,8 +128,8 @@ class row_source {
         power *= spectrum_.step_ratio();
       }
       const double multiplier = multiplier_at(position, j);
-      scratch_.cos[j] = scaled(detail::cos(angle), multiplier);
-      scratch_.sin[j] = scaled(detail::sin(angle), multiplier);
+      scratch_.cos.data()[j] = scaled(detail::cos(angle), multiplier);
+      scratch_.sin.data()[j] = scaled(detail::sin(angle), multiplier);
     }
   }
 
@@ -148,8 +148,8 @@ class row_source {
   template <class Row>
   void store(Row* cos, Row* sin) const {
     for (std::size_t j = 0; j < scratch_.cos.size(); ++j) {
-      cos[j] = static_cast<Row>(scratch_.cos[j]);
-      sin[j] = static_cast<Row>(scratch_.sin[j]);
+      cos[j] = static_cast<Row>(scratch_.cos.data()[j]);
+      sin[j] = static_cast<Row>(scratch_.sin.data()[j]);
     }
   }
 

@@ -147,7 +147,7 @@ inline spectrum proportional::operator()(std::size_t head_dim, double rope_theta
   }
   std::vector<double> inv_freq = inverse_frequencies(head_dim, rope_theta);
   const double pairs = static_cast<double>(inv_freq.size());
-  const auto rotating = static_cast<std::size_t>(detail::floor_of_product(partial_rotary_factor * pairs));
+  const auto rotating = static_cast<std::size_t>(partial_rotary_factor * pairs);
   for (std::size_t j = 0; j < inv_freq.size(); ++j) inv_freq[j] = j < rotating ? inv_freq[j] / factor : 0.0;
   return detail::of_one_theta(head_dim, rope_theta, std::move(inv_freq));
 }
