@@ -214,6 +214,8 @@ inline void check_slice(const char* function, const slice& part) {
 
 /// First unit of part `index` when `units` are split evenly.
 inline std::size_t slice_begin(std::size_t units, std::size_t index, std::size_t count) {
+  if (index == 0) return 0;
+  if (index == count) return units;
   const std::size_t share = units / count, rest = units % count;
   return share * index + (index < rest ? index : rest);
 }

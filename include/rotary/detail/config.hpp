@@ -167,7 +167,14 @@ inline bool is_finite(double x) {
   return (bits & 0x7ff0000000000000u) != 0x7ff0000000000000u;
 }
 
-inline bool multiply_overflows(std::size_t a, std::size_t b) { return b != 0 && a > static_cast<std::size_t>(-1) / b; }
+inline bool multiply_overflows(std::size_t a, std::size_t b) {
+#if ROTARY_GNU
+  std::size_t product;
+  return __builtin_mul_overflow(a, b, &product);
+#else
+  return b != 0 && a > static_cast<std::size_t>(-1) / b;
+#endif
+}
 
 }  // namespace detail
 }  // namespace ROTARY_ABI

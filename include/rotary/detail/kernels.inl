@@ -316,15 +316,21 @@ ROTARY_INLINE void rotate_rectangle(const rotation_job& job, std::size_t b, std:
 /// A slice is a run of (token, head) pairs: part of a token, whole tokens of each sequence, part of a token.
 template <class From, class To, class Row, pairing Read, pairing Write>
 void rotate(const rotation_job& job) {
-  std::size_t b = job.begin / job.heads / job.tokens;
-  std::size_t t = job.begin / job.heads % job.tokens;
-  std::size_t h = job.begin % job.heads;
+  std::size_t b = 0, t = 0, h = 0;
+  if (job.begin != 0) {
+    b = job.begin / job.heads / job.tokens;
+    t = job.begin / job.heads % job.tokens;
+    h = job.begin % job.heads;
+  }
   for (std::size_t left = job.end - job.begin; left != 0;) {
+    const std::size_t tokens_left = job.tokens - t;
     std::size_t tokens = 1, heads = job.heads;
     if (h != 0 || left < job.heads) {
       heads = left < job.heads - h ? left : job.heads - h;
+    } else if (left >= tokens_left * job.heads) {
+      tokens = tokens_left;
     } else {
-      tokens = left / job.heads < job.tokens - t ? left / job.heads : job.tokens - t;
+      tokens = left / job.heads;
     }
     rotate_rectangle<From, To, Row, Read, Write>(job, b, t, t + tokens, h, heads);
     left -= tokens * heads;

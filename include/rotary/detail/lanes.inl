@@ -167,9 +167,14 @@ ROTARY_INLINE void store(T* to, vec_t<C, W> value) {
 template <class C, std::size_t W>
 ROTARY_INLINE vec_t<C, W> multiply(vec_t<C, W> a, vec_t<C, W> b) {
 #if ROTARY_BACKEND_FP16
-  if constexpr (std::is_same<C, float16>::value) {
+  if constexpr (std::is_same<C, float16>::value && W >= 8) {
     __asm__("vmulph {%1, %0, %0|%0, %0, %1}" : "+v"(a) : "v"(b));
     return a;
+  } else if constexpr (std::is_same<C, float16>::value) {  // half a register, for the factors of the narrowest vectors
+    const vec_t<C, 8> wide_a = __builtin_shufflevector(a, a, 0, 1, 2, 3, 0, 1, 2, 3);
+    const vec_t<C, 8> wide_b = __builtin_shufflevector(b, b, 0, 1, 2, 3, 0, 1, 2, 3);
+    const vec_t<C, 8> product = multiply<C, 8>(wide_a, wide_b);
+    return __builtin_shufflevector(product, product, 0, 1, 2, 3);
   }
 #endif
   return a * b;
