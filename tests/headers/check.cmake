@@ -1,5 +1,6 @@
-# Compiles each header of INCLUDE alone (twice over, for the include guard), then two files that include all of them
-# into one program (for functions that are defined more than once), and runs it.
+# Checks each header of INCLUDE alone (twice over, for the include guard) and a program that rotates. Unless FLAGS are
+# -fsyntax-only, links it with a second file that includes them all, which shows functions that are defined twice, and
+# runs it.
 cmake_minimum_required(VERSION 3.25)
 separate_arguments(flags UNIX_COMMAND "${FLAGS}")
 list(TRANSFORM OPTIONAL_INCLUDES PREPEND -idirafter)
@@ -26,9 +27,14 @@ foreach(header IN LISTS headers)
     string(APPEND together "#include <${header}>\n")
   endif()
 endforeach()
+set(program "${CMAKE_CURRENT_LIST_DIR}/rotation.cpp")
 execute_process(COMMAND ${compile} -fsyntax-only ${alone} COMMAND_ERROR_IS_FATAL ANY)
+if("-fsyntax-only" IN_LIST flags)
+  execute_process(COMMAND ${compile} -DROTATION_NAME=main "${program}" COMMAND_ERROR_IS_FATAL ANY)
+  return()
+endif()
 
-file(WRITE "${WORK}/together.cpp" "#ifdef HOSTILE_MACROS\n#include \"hostile_macros.hpp\"\n#endif\n${together}")
-execute_process(COMMAND ${compile} -DROTATION_NAME=main "${WORK}/together.cpp" "${CMAKE_CURRENT_LIST_DIR}/rotation.cpp"
-                        -o "${WORK}/rotation" COMMAND_ERROR_IS_FATAL ANY)
+file(WRITE "${WORK}/together.cpp" "${together}")
+execute_process(COMMAND ${compile} -DROTATION_NAME=main "${program}" "${WORK}/together.cpp" -o "${WORK}/rotation"
+                        COMMAND_ERROR_IS_FATAL ANY)
 execute_process(COMMAND "${WORK}/rotation" COMMAND_ERROR_IS_FATAL ANY)

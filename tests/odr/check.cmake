@@ -6,10 +6,9 @@ set(rotation "${CMAKE_CURRENT_LIST_DIR}/../headers/rotation.cpp")
 file(REMOVE_RECURSE "${WORK}")
 file(MAKE_DIRECTORY "${WORK}")
 set(flags_plain "")
-set(flags_plain_again "")
 set(flags_avx2 -mavx2 -mfma)
-foreach(unit IN ITEMS plain plain_again avx2)
-  execute_process(COMMAND ${compile} ${flags_${unit}} -DROTATION_NAME=rotation_${unit} -c "${rotation}"
+foreach(unit IN ITEMS plain avx2)
+  execute_process(COMMAND ${compile} ${flags_${unit}} -DFLOAT_ONLY -DROTATION_NAME=rotation_${unit} -c "${rotation}"
                           -o "${WORK}/${unit}.o" COMMAND_ERROR_IS_FATAL ANY)
   execute_process(COMMAND "${NM}" --defined-only "${WORK}/${unit}.o" OUTPUT_VARIABLE symbols COMMAND_ERROR_IS_FATAL ANY)
   # Letters of symbols that the linker merges or exports; lower case ones are local, but for u, v and w.
@@ -31,8 +30,8 @@ foreach(symbol IN LISTS symbols_avx2)
 endforeach()
 
 set(main "${CMAKE_CURRENT_LIST_DIR}/main.cpp")
-set(order_1 plain plain_again avx2)
-set(order_2 avx2 plain_again plain)
+set(order_1 plain avx2)
+set(order_2 avx2 plain)
 foreach(order IN ITEMS order_1 order_2)
   list(TRANSFORM ${order} REPLACE "(.+)" "${WORK}/\\1.o" OUTPUT_VARIABLE objects)
   execute_process(COMMAND ${compile} "${main}" ${objects} -o "${WORK}/${order}" COMMAND_ERROR_IS_FATAL ANY)
