@@ -1,0 +1,140 @@
+// Which position each token gets, seen from the rows that a rotation reads.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <limits>
+#include <rotary/rotary.hpp>
+#include <vector>
+
+#include "every_backend.hpp"
+#include "refusals.hpp"
+
+namespace {
+
+using refusals::expect_refused;
+using rotary::positions;
+
+constexpr std::int64_t least = std::numeric_limits<std::int64_t>::min();
+constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+
+std::vector<std::int64_t> all_of(const positions& where, std::size_t batch, std::size_t tokens) {
+  std::vector<std::int64_t> result;
+  for (std::size_t b = 0; b < batch; ++b) {
+    for (std::size_t t = 0; t < tokens; ++t) result.push_back(where.at(b, t, tokens));
+  }
+  return result;
+}
+
+using list = std::vector<std::int64_t>;
+
+// The position that a rotation used for each token: the table's cosine is the position, its sine is 0.
+template <class Where>
+list used(const Where& where, std::size_t batch, std::size_t tokens) {
+  constexpr std::int64_t first = -100;
+  std::vector<double> cos, sin(201, 0.0);
+  for (std::int64_t p = first; p <= 100; ++p) cos.push_back(static_cast<double>(p));
+  const rotary::table_view<double> rows = {cos.data(), sin.data(), cos.size(), 1, 1, 1, first, 0.0};
+  std::vector<double> x(batch * tokens * 3 * 2, 1.0);
+  rotary::rotate(rotary::bshd(x.data(), batch, tokens, 3, 2), rows, where);
+  list result;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    if (i % 6 == 0) result.push_back(static_cast<std::int64_t>(x[i]));
+    EXPECT_EQ(x[i], static_cast<double>(result.back())) << "heads of one token differ";
+  }
+  return result;
+}
+
+TEST(Positions, OneIntegerIsTheFirstOfEverySequence) {
+  EXPECT_EQ(used(7, 2, 3), (list{7, 8, 9, 7, 8, 9}));
+  EXPECT_EQ(used(std::int64_t{-2}, 1, 4), (list{-2, -1, 0, 1}));
+  EXPECT_EQ(used(std::size_t{98}, 1, 3), (list{98, 99, 100}));
+  EXPECT_EQ(used(static_cast<unsigned char>(5), 1, 1), (list{5}));
+  EXPECT_TRUE(positions(3).consecutive());
+}
+
+TEST(Positions, SharedIds) {
+  const std::int32_t narrow[] = {50, -3, 0};
+  const std::int64_t wide[] = {0, 100, -100};
+  EXPECT_EQ(used(positions(narrow, 3), 2, 3), (list{50, -3, 0, 50, -3, 0}));
+  EXPECT_EQ(used(positions(wide, 3), 2, 3), (list{0, 100, -100, 0, 100, -100}));
+}
+
+TEST(Positions, IdsOfEveryToken) {
+  const std::int32_t narrow[] = {5, 6, 7, 40, 30, 20};
+  const std::int64_t wide[] = {1, 1, 1, -1, -1, -1};
+  EXPECT_EQ(used(positions(narrow, 6), 2, 3), (list{5, 6, 7, 40, 30, 20}));
+  EXPECT_EQ(used(positions(wide, 6), 3, 2), (list{1, 1, 1, -1, -1, -1}));
+  EXPECT_FALSE(positions(narrow, 6).consecutive());
+}
+
+TEST(Positions, OffsetOfEachSequence) {
+  const std::int32_t narrow[] = {5, 9};
+  const std::int64_t wide[] = {-5, 0};
+  EXPECT_EQ(used(positions::per_sequence(narrow, 2), 2, 3), (list{5, 6, 7, 9, 10, 11}));
+  EXPECT_EQ(used(positions::per_sequence(narrow, 2), 2, 1), (list{5, 9}));
+  EXPECT_EQ(used(positions::per_sequence(wide, 2), 2, 2), (list{-5, -4, 0, 1}));
+}
+
+TEST(Positions, OneRowAToken) { EXPECT_EQ(used(positions::one_row_a_token(), 2, 3), (list{0, 1, 2, 3, 4, 5})); }
+
+TEST(Positions, EveryBackendReadsTheSame) {
+  const std::int32_t ids[] = {50, -3, 0, 7, 7, -100};
+  backends::on_each([&](rotary::backend) { EXPECT_EQ(used(positions(ids, 6), 2, 3), (list{50, -3, 0, 7, 7, -100})); });
+}
+
+TEST(Positions, ExtremeValues) {
+  const std::int64_t ids[] = {least, most};
+  EXPECT_EQ(all_of(positions(ids, 2), 1, 2), (list{least, most}));
+  EXPECT_EQ(all_of(positions(most - 1), 1, 2), (list{most - 1, most}));
+  // One row for all positions but the last: its stride is 0.
+  const double cos = 2.0, sin = 0.0;
+  constexpr std::size_t all_but_one = std::numeric_limits<std::size_t>::max();
+  const rotary::table_view<double> everywhere = {&cos, &sin, all_but_one, 1, 0, 1, least, 2.0};
+  const std::int64_t ends[] = {least, most - 1};
+  std::vector<double> x(4, 1.0);
+  rotary::rotate(rotary::thd(x.data(), 2, 1, 2), everywhere, positions(ends, 2));
+  EXPECT_EQ(x, std::vector<double>(4, 2.0));
+  expect_refused([&] { rotary::rotate(rotary::thd(x.data(), 2, 1, 2), everywhere, positions(ids, 2)); }, "rotate",
+                 {"9223372036854775807", "18446744073709551615"});
+}
+
+TEST(Positions, PastTheLastIntegerIsNoPosition) {
+  std::vector<double> rows(2 * 4, 1.0), x(3 * 2, 1.0);
+  const rotary::table_view<double> last = {rows.data(), rows.data() + 4, 4, 1, 1, 1, most - 3, 1.0};
+  const std::int64_t offset[] = {most - 1};
+  expect_refused([&] { rotary::rotate(rotary::thd(x.data(), 3, 1, 2), last, most - 1); }, "rotate", {"position"});
+  expect_refused([&] { rotary::rotate(rotary::thd(x.data(), 3, 1, 2), last, positions::per_sequence(offset, 1)); },
+                 "rotate", {"position"});
+  EXPECT_EQ(x, std::vector<double>(6, 1.0));
+  EXPECT_NO_THROW(rotary::rotate(rotary::thd(x.data(), 2, 1, 2), last, most - 1));
+}
+
+TEST(Positions, CountsThatDoNotFit) {
+  const std::int32_t narrow[8] = {};
+  const std::int64_t wide[8] = {};
+  const auto check = [](const positions& where, std::size_t batch, std::size_t tokens) {
+    where.check("rotate", batch, tokens);
+  };
+  expect_refused([&] { check(positions(narrow, 5), 2, 3); }, "rotate",
+                 {"5 positions", "2 sequences", "3 tokens", "tokens or batch * tokens"});
+  expect_refused([&] { check(positions(wide, 2), 2, 3); }, "rotate", {"2 positions"});  // batch of them is not enough
+  expect_refused([&] { check(positions(wide, 8), 2, 2); }, "rotate", {"8 positions"});
+  expect_refused([&] { check(positions(wide, 0), 2, 3); }, "rotate", {"0 positions"});
+  expect_refused([&] { check(positions::per_sequence(narrow, 3), 2, 3); }, "rotate", {"3 positions", "2 sequences"});
+  expect_refused([&] { check(positions::per_sequence(wide, 6), 2, 3); }, "rotate", {"6 positions", "2 sequences"});
+  // batch * tokens that wraps around to the count
+  expect_refused([&] { check(positions(wide, 8), (std::size_t{1} << 62) + 2, 4); }, "rotate", {"4611686018427387906"});
+  EXPECT_NO_THROW(check(positions(narrow, 3), 2, 3));
+  EXPECT_NO_THROW(check(positions(narrow, 6), 2, 3));
+}
+
+TEST(Positions, NullArrays) {
+  const std::int32_t* const narrow = nullptr;
+  const std::int64_t* const wide = nullptr;
+  expect_refused([&] { positions(narrow, 3).check("rotate", 1, 3); }, "rotate", {"positions", "null", "3"});
+  expect_refused([&] { positions::per_sequence(wide, 2).check("rotate", 2, 3); }, "rotate", {"positions", "null", "2"});
+  EXPECT_NO_THROW(positions(wide, 0).check("rotate", 1, 0));
+  EXPECT_NO_THROW(positions::per_sequence(narrow, 0).check("rotate", 0, 3));
+}
+
+}  // namespace
