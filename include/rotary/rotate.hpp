@@ -23,7 +23,7 @@ inline namespace ROTARY_ABI {
 template <class T, class Rows>
 void rotate(const tensor_view<T>& x, const Rows& rows, const positions& where, const layout& how = {},
             const slice& part = {}, double scale = 1.0) {
-  detail::run_rotation<detail::verb::rotate>(x, x, detail::view_of(rows), where, how, part, scale);
+  detail::run_rotation<detail::verb::rotate, false>(x, x, detail::view_of(rows), where, how, part, scale);
 }
 
 /// The same from one tensor into another of equal sizes, whose type, strides and pairing (layout::stored) may differ.
@@ -32,7 +32,7 @@ void rotate(const tensor_view<T>& x, const Rows& rows, const positions& where, c
 template <class From, class To, class Rows>
 void rotate(const tensor_view<From>& from, const tensor_view<To>& to, const Rows& rows, const positions& where,
             const layout& how = {}, const slice& part = {}, double scale = 1.0) {
-  detail::run_rotation<detail::verb::rotate>(from, to, detail::view_of(rows), where, how, part, scale);
+  detail::run_rotation<detail::verb::rotate, true>(from, to, detail::view_of(rows), where, how, part, scale);
 }
 
 /// With one row per token of this step: the step_table was assigned batch * tokens positions, or tokens of them that
@@ -40,37 +40,34 @@ void rotate(const tensor_view<From>& from, const tensor_view<To>& to, const Rows
 template <class T, class Row>
 void rotate(const tensor_view<T>& x, const step_table<Row>& step, const layout& how = {}, const slice& part = {},
             double scale = 1.0) {
-  detail::run_rotation<detail::verb::rotate>(x, x, step.view(), detail::rows_of_step(x, step.size()), how, part, scale);
+  detail::run_step<detail::verb::rotate, false>(x, x, step, how, part, scale);
 }
 template <class From, class To, class Row>
 void rotate(const tensor_view<From>& from, const tensor_view<To>& to, const step_table<Row>& step,
             const layout& how = {}, const slice& part = {}, double scale = 1.0) {
-  detail::run_rotation<detail::verb::rotate>(from, to, step.view(), detail::rows_of_step(from, step.size()), how, part,
-                                             scale);
+  detail::run_step<detail::verb::rotate, true>(from, to, step, how, part, scale);
 }
 
 /// The transpose of `rotate`, magnitude included: turns the gradient of its result into the gradient of its input.
 template <class T, class Rows>
 void rotate_adjoint(const tensor_view<T>& x, const Rows& rows, const positions& where, const layout& how = {},
                     const slice& part = {}, double scale = 1.0) {
-  detail::run_rotation<detail::verb::adjoint>(x, x, detail::view_of(rows), where, how, part, scale);
+  detail::run_rotation<detail::verb::adjoint, false>(x, x, detail::view_of(rows), where, how, part, scale);
 }
 template <class From, class To, class Rows>
 void rotate_adjoint(const tensor_view<From>& from, const tensor_view<To>& to, const Rows& rows, const positions& where,
                     const layout& how = {}, const slice& part = {}, double scale = 1.0) {
-  detail::run_rotation<detail::verb::adjoint>(from, to, detail::view_of(rows), where, how, part, scale);
+  detail::run_rotation<detail::verb::adjoint, true>(from, to, detail::view_of(rows), where, how, part, scale);
 }
 template <class T, class Row>
 void rotate_adjoint(const tensor_view<T>& x, const step_table<Row>& step, const layout& how = {},
                     const slice& part = {}, double scale = 1.0) {
-  detail::run_rotation<detail::verb::adjoint>(x, x, step.view(), detail::rows_of_step(x, step.size()), how, part,
-                                              scale);
+  detail::run_step<detail::verb::adjoint, false>(x, x, step, how, part, scale);
 }
 template <class From, class To, class Row>
 void rotate_adjoint(const tensor_view<From>& from, const tensor_view<To>& to, const step_table<Row>& step,
                     const layout& how = {}, const slice& part = {}, double scale = 1.0) {
-  detail::run_rotation<detail::verb::adjoint>(from, to, step.view(), detail::rows_of_step(from, step.size()), how, part,
-                                              scale);
+  detail::run_step<detail::verb::adjoint, true>(from, to, step, how, part, scale);
 }
 
 /// Undoes `rotate`: the transpose divided by the magnitude, so that rotate_inverse(rotate(x)) is x again up to
@@ -79,24 +76,22 @@ void rotate_adjoint(const tensor_view<From>& from, const tensor_view<To>& to, co
 template <class T, class Rows>
 void rotate_inverse(const tensor_view<T>& x, const Rows& rows, const positions& where, const layout& how = {},
                     const slice& part = {}, double scale = 1.0) {
-  detail::run_rotation<detail::verb::inverse>(x, x, detail::view_of(rows), where, how, part, scale);
+  detail::run_rotation<detail::verb::inverse, false>(x, x, detail::view_of(rows), where, how, part, scale);
 }
 template <class From, class To, class Rows>
 void rotate_inverse(const tensor_view<From>& from, const tensor_view<To>& to, const Rows& rows, const positions& where,
                     const layout& how = {}, const slice& part = {}, double scale = 1.0) {
-  detail::run_rotation<detail::verb::inverse>(from, to, detail::view_of(rows), where, how, part, scale);
+  detail::run_rotation<detail::verb::inverse, true>(from, to, detail::view_of(rows), where, how, part, scale);
 }
 template <class T, class Row>
 void rotate_inverse(const tensor_view<T>& x, const step_table<Row>& step, const layout& how = {},
                     const slice& part = {}, double scale = 1.0) {
-  detail::run_rotation<detail::verb::inverse>(x, x, step.view(), detail::rows_of_step(x, step.size()), how, part,
-                                              scale);
+  detail::run_step<detail::verb::inverse, false>(x, x, step, how, part, scale);
 }
 template <class From, class To, class Row>
 void rotate_inverse(const tensor_view<From>& from, const tensor_view<To>& to, const step_table<Row>& step,
                     const layout& how = {}, const slice& part = {}, double scale = 1.0) {
-  detail::run_rotation<detail::verb::inverse>(from, to, step.view(), detail::rows_of_step(from, step.size()), how, part,
-                                              scale);
+  detail::run_step<detail::verb::inverse, true>(from, to, step, how, part, scale);
 }
 
 }  // namespace ROTARY_ABI

@@ -51,12 +51,33 @@ inline std::uint16_t float_to_float16_bits(float value) {
   return static_cast<std::uint16_t>(sign | ((significand + half) >> shift));
 }
 
-// Round to odd: the nearest-even rounding of the result to any shorter format is the correct rounding of `value`.
+// Round to odd: the nearest-even rounding of the result to float16 is the correct rounding of `value`.
 inline float double_to_float_odd(double value) {
   std::uint64_t u = bit_cast<std::uint64_t>(value);
   constexpr std::uint64_t below_float = (std::uint64_t{1} << 29) - 1;
   if ((u & below_float) != 0 && is_finite(value)) u = (u & ~below_float) | (below_float + 1);
   return static_cast<float>(bit_cast<double>(u));
+}
+
+// bfloat16 has the exponents of float, so its subnormal numbers must not pass through one; as doubles they are normal.
+inline double bfloat16_bits_to_double(std::uint16_t bits) {
+  const std::uint32_t magnitude = bits & 0x7fffu;
+  if (magnitude >= 0x80u) return static_cast<double>(bfloat16_bits_to_float(bits));
+  const std::uint64_t sign = static_cast<std::uint64_t>(bits & 0x8000u) << 48;
+  return bit_cast<double>(sign | bit_cast<std::uint64_t>(static_cast<double>(magnitude) * 0x1p-133));
+}
+
+inline std::uint16_t double_to_bfloat16_bits(double value) {
+  const std::uint64_t u = bit_cast<std::uint64_t>(value);
+  const std::uint16_t sign = static_cast<std::uint16_t>((u >> 48) & 0x8000u);
+  const std::uint64_t magnitude = u & 0x7fffffffffffffffu;
+  constexpr std::uint64_t least_normal = std::uint64_t{1023 - 126} << 52;
+  if (magnitude >= least_normal) {
+    return static_cast<std::uint16_t>(sign | float_to_bfloat16_bits(double_to_float_odd(bit_cast<double>(magnitude))));
+  }
+  // 2^-81 has an ulp of 2^-133, bfloat16's least subnormal: the addition rounds to it, to nearest even.
+  const std::uint64_t rounded = bit_cast<std::uint64_t>(bit_cast<double>(magnitude) + 0x1p-81);
+  return static_cast<std::uint16_t>(sign | (rounded - bit_cast<std::uint64_t>(0x1p-81)));
 }
 
 }  // namespace detail
@@ -76,9 +97,9 @@ struct bfloat16 {
   std::uint16_t bits;
   bfloat16() = default;
   explicit bfloat16(float value) : bits(detail::float_to_bfloat16_bits(value)) {}
-  explicit bfloat16(double value) : bfloat16(detail::double_to_float_odd(value)) {}
+  explicit bfloat16(double value) : bits(detail::double_to_bfloat16_bits(value)) {}
   explicit operator float() const { return detail::bfloat16_bits_to_float(bits); }
-  explicit operator double() const { return static_cast<double>(detail::bfloat16_bits_to_float(bits)); }
+  explicit operator double() const { return detail::bfloat16_bits_to_double(bits); }
 };
 
 /// Tells in which format a tensor's element type T is stored: `format` is float, double, float16 or bfloat16.

@@ -47,10 +47,11 @@ class buffer {
       memory = ::operator new(size * sizeof(T), alignment, std::nothrow);
     }
     if (memory == nullptr) {
-      fail("rotary::table: %llu numbers of %llu bytes, %.4g GB, do not fit into memory. Make fewer rows, or one "
-           "step_table per forward pass, which needs only a row per token.",
-           static_cast<unsigned long long>(size), static_cast<unsigned long long>(sizeof(T)),
-           static_cast<double>(size) * static_cast<double>(sizeof(T)) / 1e9);
+      fail(
+          "rotary::table: %llu numbers of %llu bytes, %.4g GB, do not fit into memory. Make fewer rows, or one "
+          "step_table per forward pass, which needs only a row per token.",
+          static_cast<unsigned long long>(size), static_cast<unsigned long long>(sizeof(T)),
+          static_cast<double>(size) * static_cast<double>(sizeof(T)) / 1e9);
     }
     return static_cast<T*>(memory);
   }

@@ -157,6 +157,9 @@ inline void check_block(const char* function, const tensor_shape& x, const rows_
 inline void check_positions(const char* function, const tensor_shape& x, const rows_shape& rows,
                             const positions& where) {
   where.check(function, x.batch, x.tokens);
+  if (rows.null && rows.pairs != 0) {
+    fail("rotary::%s: the table's cos or sin is a null pointer; pass rows of cos and of sin.", function);
+  }
   if (where.consecutive()) {
     check_range(function, where.at(0, 0, x.tokens), x.tokens, rows.first_position, rows.rows);
     return;

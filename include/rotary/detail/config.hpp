@@ -32,9 +32,11 @@
 
 #if ROTARY_GNU
 #  define ROTARY_INLINE inline __attribute__((always_inline))
+#  define ROTARY_NOINLINE __attribute__((noinline))
 #  define ROTARY_COLD __attribute__((cold))
 #else
 #  define ROTARY_INLINE inline
+#  define ROTARY_NOINLINE
 #  define ROTARY_COLD
 #endif
 

@@ -31,8 +31,9 @@ struct rotation_job {
 
   std::size_t offset;             // first rotated channel
   double cos_factor, sin_factor;  // applied to each row as it is read
-  bool in_place;
-  bool beyond_cache;  // the tensor is larger than a core's caches
+  bool plain_rows;                // pair_step 1, factors 1: a row of the compute type serves as it is
+  bool copies_outside;            // out of place, and channels lie outside the rotated block
+  bool beyond_cache;              // the tensor is larger than a core's caches
 };
 
 /// Rows of products for the tables: row r is (high.cos + i high.sin) * (low[r].cos + i low[r].sin), rounded once.

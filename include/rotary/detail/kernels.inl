@@ -12,212 +12,272 @@ struct compute {
   static constexpr bool any = std::is_same<From, T>::value || std::is_same<To, T>::value || std::is_same<Row, T>::value;
   static constexpr bool half = std::is_same<From, float16>::value && std::is_same<To, float16>::value &&
                                std::is_same<Row, float16>::value && ROTARY_BACKEND_FP16;
-  using narrow = std::conditional_t<half, float16, float>;
-  using type = std::conditional_t<any<double>, double, narrow>;
-  using scalar = std::conditional_t<any<double>, double, float>;
+  using type = std::conditional_t<any<double>, double, std::conditional_t<half, float16, float>>;
 };
 
-template <class Row>
-struct row_of {
-  const Row* cos;
-  const Row* sin;
-  std::ptrdiff_t step;  // 1, or 2 where cos and sin alternate
-  double cos_factor, sin_factor;
-};
+/// What scalar code computes in where vectors compute in C.
+template <class C>
+using scalar_of = std::conditional_t<std::is_same<C, double>::value, double, float>;
 
-template <class C, std::size_t W, class Row>
-ROTARY_INLINE vec_t<C, W> row_lanes(const Row* values, std::size_t pair, std::ptrdiff_t step, double factor) {
-  const Row* from = values + static_cast<std::ptrdiff_t>(pair) * step;
-  const vec_t<C, W> v = step == 1 ? load<C, W>(from) : load_every_second<C, W>(from);
-  return multiply<C, W>(v, splat<C, W>(static_cast<C>(factor)));
-}
+template <class C>
+constexpr std::size_t widest = ROTARY_BACKEND_LANES * sizeof(float) / sizeof(C);
 
-/// The heads of one token: pointers at the rotated block of the first of them.
-template <class From, class To>
-struct head_range {
+/// The heads of one token: pointers at the rotated block of the first, and a row of the compute type.
+template <class From, class To, class C>
+struct head_run {
   const From* from;
   To* to;
   std::ptrdiff_t from_stride, to_stride;
-  std::size_t heads, pairs;
+  std::size_t heads;
+  const C* cos;
+  const C* sin;
+  std::size_t pairs;  // of this row; they may be a part of the block
+  std::size_t half;   // from a channel to its partner under split_half: all pairs of the block
 };
 
-// `Vectors` whole vectors of pairs from `first` on, then, if Tail, the last W pairs of the head.
-template <class C, std::size_t W, std::size_t Vectors, bool Tail, class From, class To, class Row>
-ROTARY_INLINE void split_half_block(const head_range<From, To>& x, const row_of<Row>& row, std::size_t first) {
+template <class V, class From, class To>
+ROTARY_INLINE void rotate_halves(const From* from, To* to, std::size_t half, V c, V s) {
+  const V a = V::load(from), b = V::load(from + half);
+  multiply_subtract(a, c, b, s).store(to);
+  multiply_add(b, c, a, s).store(to + half);
+}
+
+// `Vectors` whole vectors of pairs from `first` on, then, if Tail, the last of the row.
+template <class V, std::size_t Vectors, bool Tail, class From, class To, class C>
+ROTARY_INLINE void split_half_block(const head_run<From, To, C>& x, std::size_t first) {
   constexpr std::size_t all = Vectors + (Tail ? 1 : 0);
-  const std::size_t n = x.pairs;
-  vec_t<C, W> c[all], s[all];
+  const std::size_t tail = x.pairs - V::size;
+  V c[all], s[all];
   ROTARY_UNROLL
   for (std::size_t k = 0; k < all; ++k) {
-    const std::size_t pair = k < Vectors ? first + k * W : n - W;
-    c[k] = row_lanes<C, W>(row.cos, pair, row.step, row.cos_factor);
-    s[k] = row_lanes<C, W>(row.sin, pair, row.step, row.sin_factor);
+    const std::size_t pair = k < Vectors ? first + k * V::size : tail;
+    c[k] = V::load_row(x.cos + pair);
+    s[k] = V::load_row(x.sin + pair);
   }
   const From* from = x.from + first;
   To* to = x.to + first;
-  const From* from_tail = x.from + (n - W);
-  To* to_tail = x.to + (n - W);
   for (std::size_t h = 0; h < x.heads; ++h) {
-    vec_t<C, W> tail_a{}, tail_b{};
+    V last_a{}, last_b{};
     if constexpr (Tail) {
-      tail_a = load<C, W>(from_tail);
-      tail_b = load<C, W>(from_tail + n);
+      last_a = V::load(from + (tail - first));
+      last_b = V::load(from + (tail - first) + x.half);
     }
     ROTARY_UNROLL
     for (std::size_t k = 0; k < Vectors; ++k) {
-      const vec_t<C, W> a = load<C, W>(from + k * W), b = load<C, W>(from + k * W + n);
-      store<C, W>(to + k * W, multiply_subtract<C, W>(a, c[k], b, s[k]));
-      store<C, W>(to + k * W + n, multiply_add<C, W>(b, c[k], a, s[k]));
+      rotate_halves<V>(from + k * V::size, to + k * V::size, x.half, c[k], s[k]);
     }
     if constexpr (Tail) {
-      store<C, W>(to_tail, multiply_subtract<C, W>(tail_a, c[all - 1], tail_b, s[all - 1]));
-      store<C, W>(to_tail + n, multiply_add<C, W>(tail_b, c[all - 1], tail_a, s[all - 1]));
+      multiply_subtract(last_a, c[all - 1], last_b, s[all - 1]).store(to + (tail - first));
+      multiply_add(last_b, c[all - 1], last_a, s[all - 1]).store(to + (tail - first) + x.half);
     }
     from += x.from_stride;
-    from_tail += x.from_stride;
     to += x.to_stride;
-    to_tail += x.to_stride;
   }
 }
 
-// (c0, s0, c1, s1, …) and (-s0, c0, -s1, c1, …) for the W channels from `channel` on.
-template <class C, std::size_t W, class Row>
-ROTARY_INLINE void interleaved_factors(const row_of<Row>& row, std::size_t channel, vec_t<C, W>& even,
-                                       vec_t<C, W>& odd) {
-  constexpr std::size_t half = W / 2;
-  const vec_t<C, half> c = row_lanes<C, half>(row.cos, channel / 2, row.step, row.cos_factor);
-  const vec_t<C, half> s = row_lanes<C, half>(row.sin, channel / 2, row.step, row.sin_factor);
-  const vec_t<C, half> negative_s = row_lanes<C, half>(row.sin, channel / 2, row.step, -row.sin_factor);
-  even = interleave<C, half>(c, s);
-  odd = interleave<C, half>(negative_s, c);
-}
+/// What turns V::size interleaved channels. Twins hold first and second members apart already; plain lanes are
+/// multiplied twice, once with each member in both places of its pair.
+template <class V>
+struct turn;
 
-template <class C, std::size_t W, class T>
-ROTARY_INLINE vec_t<C, W> rotate_interleaved(const T* from, vec_t<C, W> even, vec_t<C, W> odd) {
-  const vec_t<C, W> x = load<C, W>(from);
-  return multiply_add<C, W>(duplicate_even<C, W>(x), even, duplicate_odd<C, W>(x), odd);
-}
+template <class C, std::size_t W>
+struct turn<lanes<C, W>> {
+  lanes<C, W> even, odd;
 
-// As split_half_block, but a vector holds W channels, that is W / 2 pairs.
-template <class C, std::size_t W, std::size_t Vectors, bool Tail, class From, class To, class Row>
-ROTARY_INLINE void interleaved_block(const head_range<From, To>& x, const row_of<Row>& row, std::size_t first) {
+  ROTARY_INLINE void load(const C* cos, const C* sin) { interleaved_factors(cos, sin, even, odd); }
+  ROTARY_INLINE lanes<C, W> apply(lanes<C, W> x) const {
+    return multiply_add(duplicate_even(x), even, duplicate_odd(x), odd);
+  }
+};
+
+template <std::size_t W>
+struct turn<twin<W>> {
+  lanes<float, W> c, s;
+
+  ROTARY_INLINE void load(const float* cos, const float* sin) {
+    c = lanes<float, W>::load(cos);
+    s = lanes<float, W>::load(sin);
+  }
+  ROTARY_INLINE twin<W> apply(twin<W> x) const {
+    const lanes<float, W> a = {x.even}, b = {x.odd};
+    return {multiply_subtract(a, c, b, s).v, multiply_add(b, c, a, s).v};
+  }
+};
+
+// As split_half_block, but a vector holds V::size channels, and `first` counts channels.
+template <class V, std::size_t Vectors, bool Tail, class From, class To, class C>
+ROTARY_INLINE void interleaved_block(const head_run<From, To, C>& x, std::size_t first) {
   constexpr std::size_t all = Vectors + (Tail ? 1 : 0);
-  const std::size_t tail = 2 * x.pairs - W;
-  vec_t<C, W> even[all], odd[all];
+  const std::size_t tail = 2 * x.pairs - V::size;
+  turn<V> turns[all];
   ROTARY_UNROLL
   for (std::size_t k = 0; k < all; ++k) {
-    interleaved_factors<C, W>(row, k < Vectors ? first + k * W : tail, even[k], odd[k]);
+    const std::size_t pair = (k < Vectors ? first + k * V::size : tail) / 2;
+    turns[k].load(x.cos + pair, x.sin + pair);
   }
-  const From* from = x.from;
-  To* to = x.to;
+  const From* from = x.from + first;
+  To* to = x.to + first;
   for (std::size_t h = 0; h < x.heads; ++h) {
-    vec_t<C, W> last{};
-    if constexpr (Tail) last = rotate_interleaved<C, W>(from + tail, even[all - 1], odd[all - 1]);
+    V last{};
+    if constexpr (Tail) last = turns[all - 1].apply(V::load(from + (tail - first)));
     ROTARY_UNROLL
-    for (std::size_t k = 0; k < Vectors; ++k) {
-      store<C, W>(to + first + k * W, rotate_interleaved<C, W>(from + first + k * W, even[k], odd[k]));
-    }
-    if constexpr (Tail) store<C, W>(to + tail, last);
+    for (std::size_t k = 0; k < Vectors; ++k) turns[k].apply(V::load(from + k * V::size)).store(to + k * V::size);
+    if constexpr (Tail) last.store(to + (tail - first));
     from += x.from_stride;
     to += x.to_stride;
   }
 }
 
-// Reads one pairing and writes the other. Out of place only, so the last vector may simply overlap.
-template <class C, std::size_t W, bool Interleaved, class From, class To, class Row>
-ROTARY_INLINE void repair_block(const head_range<From, To>& x, const row_of<Row>& row, std::size_t first) {
-  const vec_t<C, W> c = row_lanes<C, W>(row.cos, first, row.step, row.cos_factor);
-  const vec_t<C, W> s = row_lanes<C, W>(row.sin, first, row.step, row.sin_factor);
+// Reads one pairing and writes the other. Out of place only, so that the last vector may simply overlap.
+template <class V, pairing Read, class From, class To, class C>
+ROTARY_INLINE void repair_block(const head_run<From, To, C>& x, std::size_t first) {
+  const V c = V::load_row(x.cos + first), s = V::load_row(x.sin + first);
   const From* from = x.from;
   To* to = x.to;
   for (std::size_t h = 0; h < x.heads; ++h) {
-    vec_t<C, W> a, b;
-    if constexpr (Interleaved) {
-      load_interleaved<C, W>(from + 2 * first, a, b);
+    V a, b;
+    if constexpr (Read == pairing::interleaved) {
+      load_interleaved(from + 2 * first, a, b);
     } else {
-      a = load<C, W>(from + first);
-      b = load<C, W>(from + first + x.pairs);
+      a = V::load(from + first);
+      b = V::load(from + first + x.half);
     }
-    const vec_t<C, W> ya = multiply_subtract<C, W>(a, c, b, s), yb = multiply_add<C, W>(b, c, a, s);
-    if constexpr (Interleaved) {
-      store<C, W>(to + first, ya);
-      store<C, W>(to + first + x.pairs, yb);
+    const V turned_a = multiply_subtract(a, c, b, s), turned_b = multiply_add(b, c, a, s);
+    if constexpr (Read == pairing::interleaved) {
+      turned_a.store(to + first);
+      turned_b.store(to + first + x.half);
     } else {
-      store_interleaved<C, W>(to + 2 * first, ya, yb);
+      store_interleaved(to + 2 * first, turned_a, turned_b);
     }
     from += x.from_stride;
     to += x.to_stride;
   }
 }
 
-template <pairing Read, pairing Write, class From, class To, class Row>
-ROTARY_INLINE void rotate_scalar(const head_range<From, To>& x, const row_of<Row>& row) {
-  using S = typename compute<From, To, Row>::scalar;
+template <pairing P>
+constexpr std::size_t first_member(std::size_t pair) {
+  return P == pairing::split_half ? pair : 2 * pair;
+}
+
+template <pairing Read, pairing Write, class From, class To, class C>
+ROTARY_INLINE void rotate_scalar(const head_run<From, To, C>& x) {
+  using S = scalar_of<C>;
+  const std::size_t read_step = Read == pairing::split_half ? x.half : 1;
+  const std::size_t write_step = Write == pairing::split_half ? x.half : 1;
   for (std::size_t j = 0; j < x.pairs; ++j) {
-    const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(j) * row.step;
-    const S c = load_scalar<S>(row.cos + at) * static_cast<S>(row.cos_factor);
-    const S s = load_scalar<S>(row.sin + at) * static_cast<S>(row.sin_factor);
-    const std::size_t read_a = Read == pairing::split_half ? j : 2 * j;
-    const std::size_t read_b = Read == pairing::split_half ? j + x.pairs : 2 * j + 1;
-    const std::size_t write_a = Write == pairing::split_half ? j : 2 * j;
-    const std::size_t write_b = Write == pairing::split_half ? j + x.pairs : 2 * j + 1;
-    const From* from = x.from;
-    To* to = x.to;
+    const S c = load_scalar<S>(x.cos + j), s = load_scalar<S>(x.sin + j);
+    const From* from = x.from + first_member<Read>(j);
+    To* to = x.to + first_member<Write>(j);
     for (std::size_t h = 0; h < x.heads; ++h) {
-      const S a = load_scalar<S>(from + read_a), b = load_scalar<S>(from + read_b);
-      store_scalar<S>(to + write_a, a * c - b * s);
-      store_scalar<S>(to + write_b, b * c + a * s);
+      const S a = load_scalar<S>(from), b = load_scalar<S>(from + read_step);
+      store_scalar<S>(to, a * c - b * s);
+      store_scalar<S>(to + write_step, b * c + a * s);
       from += x.from_stride;
       to += x.to_stride;
     }
   }
 }
 
-template <class C, std::size_t W, std::size_t Vectors, bool Tail, pairing P, class From, class To, class Row>
-ROTARY_INLINE void block(const head_range<From, To>& x, const row_of<Row>& row, std::size_t first) {
-  if constexpr (P == pairing::split_half) {
-    split_half_block<C, W, Vectors, Tail>(x, row, first);
-  } else {
-    interleaved_block<C, W, Vectors, Tail>(x, row, first);
-  }
-}
-
-// Vectors of the largest power of two first; the last block takes the tail with it, since it must not meet a vector
-// that an earlier block has stored.
-template <class C, std::size_t W, std::size_t Vectors, pairing P, class From, class To, class Row>
-ROTARY_INLINE void blocks(const head_range<From, To>& x, const row_of<Row>& row, std::size_t first, std::size_t vectors,
-                          bool tail) {
-  for (; vectors > Vectors || (vectors == Vectors && !tail); vectors -= Vectors, first += Vectors * W) {
-    block<C, W, Vectors, false, P>(x, row, first);
+// Blocks of the largest power of two first; the last one takes the tail with it, since that must not meet a vector
+// which an earlier block has stored. `first` and V::size count pairs under split_half, channels under interleaved.
+template <class V, std::size_t Vectors, pairing P, class From, class To, class C>
+ROTARY_INLINE void rotate_blocks(const head_run<From, To, C>& x, std::size_t first, std::size_t vectors, bool tail) {
+  constexpr bool halves = P == pairing::split_half;
+  for (; vectors > Vectors || (vectors == Vectors && !tail); vectors -= Vectors, first += Vectors * V::size) {
+    if constexpr (halves) {
+      split_half_block<V, Vectors, false>(x, first);
+    } else {
+      interleaved_block<V, Vectors, false>(x, first);
+    }
   }
   if (vectors == 0) return;
-  if (vectors == Vectors) {
-    block<C, W, Vectors, true, P>(x, row, first);
-  } else if constexpr (Vectors > 1) {
-    blocks<C, W, Vectors / 2, P>(x, row, first, vectors, tail);
+  if (vectors != Vectors) {
+    if constexpr (Vectors > 1) rotate_blocks<V, Vectors / 2, P>(x, first, vectors, tail);
+  } else if constexpr (halves) {
+    split_half_block<V, Vectors, true>(x, first);
+  } else {
+    interleaved_block<V, Vectors, true>(x, first);
   }
 }
 
-// Halves the lanes until a vector fits into the head.
-template <class C, std::size_t W, pairing Read, pairing Write, class From, class To, class Row>
-ROTARY_INLINE void rotate_heads(const head_range<From, To>& x, const row_of<Row>& row) {
-  constexpr bool same = Read == Write;
-  constexpr bool widest = W == ROTARY_BACKEND_LANES * sizeof(float) / sizeof(C);
-  const std::size_t run = same && Read == pairing::interleaved ? 2 * x.pairs : x.pairs;
-  if (run >= W) {
-    if constexpr (same) {
-      constexpr std::size_t most = ROTARY_BACKEND_VECTORS * (Read == pairing::interleaved ? 2 : 1);
-      blocks<C, W, widest ? most : 1, Read>(x, row, 0, run / W, run % W != 0);
-    } else {
-      for (std::size_t first = 0; first + W <= run; first += W) {
-        repair_block<C, W, Read == pairing::interleaved>(x, row, first);
-      }
-      if (run % W != 0) repair_block<C, W, Read == pairing::interleaved>(x, row, run - W);
-    }
-  } else if constexpr (W / 2 * sizeof(C) >= 16) {
-    rotate_heads<C, W / 2, Read, Write>(x, row);
+/// The next narrower vector: half the lanes, then from twins to plain lanes, down to 16 bytes.
+template <class V>
+struct narrower {
+  using type = void;
+};
+template <class C, std::size_t W>
+struct narrower<lanes<C, W>> {
+  using type = std::conditional_t<W * sizeof(C) >= 32, lanes<C, W / 2>, void>;
+};
+template <std::size_t W>
+struct narrower<twin<W>> {
+  using type = std::conditional_t<W >= 8, twin<W / 2>, lanes<float, W>>;
+};
+
+template <class V, std::size_t Vectors, pairing Read, pairing Write, class From, class To, class C>
+ROTARY_INLINE void rotate_by_width(const head_run<From, To, C>& x) {
+  if constexpr (std::is_void<V>::value) {
+    rotate_scalar<Read, Write>(x);
   } else {
-    rotate_scalar<Read, Write>(x, row);
+    const std::size_t run = Read == Write && Read == pairing::interleaved ? 2 * x.pairs : x.pairs;
+    if (run < V::size) {
+      rotate_by_width<typename narrower<V>::type, 1, Read, Write>(x);
+    } else if constexpr (Read == Write) {
+      rotate_blocks<V, Vectors, Read>(x, 0, run / V::size, run % V::size != 0);
+    } else {
+      std::size_t first = 0;
+      for (; first + V::size <= run; first += V::size) repair_block<V, Read>(x, first);
+      if (first < run) repair_block<V, Read>(x, run - V::size);
+    }
+  }
+}
+
+/// Rotates the heads of one token.
+template <pairing Read, pairing Write, class From, class To, class C>
+ROTARY_NOINLINE void rotate_heads(const head_run<From, To, C>& x) {
+  constexpr std::size_t factor = Read == pairing::interleaved ? 2 : 1;
+  if constexpr (Read == Write && std::is_same<From, bfloat16>::value && std::is_same<To, bfloat16>::value &&
+                std::is_same<C, float>::value) {
+    rotate_by_width<twin<widest<C>>, ROTARY_BACKEND_VECTORS * factor / 2, Read, Write>(x);
+  } else {
+    rotate_by_width<lanes<C, widest<C>>, ROTARY_BACKEND_VECTORS * factor, Read, Write>(x);
+  }
+}
+
+// count numbers of a row, widened to the compute type and multiplied by the factor.
+template <class C, class Row>
+ROTARY_INLINE void read_row(const Row* from, std::ptrdiff_t step, std::size_t count, double factor, C* to) {
+  using S = scalar_of<C>;
+  using V = lanes<S, widest<S>>;
+  const V factors = V::all(static_cast<S>(factor));
+  std::size_t j = 0;
+  if (step == 1) {
+    for (; j + V::size <= count; j += V::size) multiply(V::load(from + j), factors).store(to + j);
+  } else {
+    for (; j + V::size <= count; j += V::size) multiply(V::load_every_second(from + 2 * j), factors).store(to + j);
+  }
+  for (; j < count; ++j) {
+    const S value = load_scalar<S>(from + static_cast<std::ptrdiff_t>(j) * step) * static_cast<S>(factor);
+    store_scalar<S>(to + j, value);
+  }
+}
+
+/// Rotates the heads of one token by a row that must be converted, gathered or multiplied first.
+template <pairing Read, pairing Write, class Row, class From, class To, class C>
+ROTARY_NOINLINE void rotate_heads_by(const rotation_job& job, const Row* cos, const Row* sin, head_run<From, To, C> x) {
+  constexpr std::size_t most = 512;  // pairs at a time
+  C cos_part[most], sin_part[most];
+  x.cos = cos_part;
+  x.sin = sin_part;
+  for (std::size_t left = job.pairs; left != 0; left -= x.pairs) {
+    x.pairs = left > most ? most / 2 : left;
+    read_row(cos, job.pair_step, x.pairs, job.cos_factor, cos_part);
+    read_row(sin, job.pair_step, x.pairs, job.sin_factor, sin_part);
+    rotate_heads<Read, Write>(x);
+    cos += static_cast<std::ptrdiff_t>(x.pairs) * job.pair_step;
+    sin += static_cast<std::ptrdiff_t>(x.pairs) * job.pair_step;
+    x.from += first_member<Read>(x.pairs);
+    x.to += first_member<Write>(x.pairs);
   }
 }
 
@@ -227,20 +287,23 @@ ROTARY_INLINE void copy_channels(const From* from, To* to, std::size_t count) {
   if constexpr (std::is_same<From, To>::value) {
     std::memcpy(to, from, count * sizeof(To));
   } else {
-    using C = typename compute<From, To, To>::scalar;
-    constexpr std::size_t W = ROTARY_BACKEND_LANES * sizeof(float) / sizeof(C);
+    using C = typename compute<From, To, To>::type;
+    using V = lanes<C, widest<C>>;
     std::size_t i = 0;
-    for (; i + W <= count; i += W) store<C, W>(to + i, load<C, W>(from + i));
+    for (; i + V::size <= count; i += V::size) V::load(from + i).store(to + i);
     for (; i < count; ++i) store_scalar<C>(to + i, load_scalar<C>(from + i));
   }
 }
 
-template <class Row>
-ROTARY_INLINE row_of<Row> row_at(const rotation_job& job, std::size_t b, std::size_t t) {
-  const std::int64_t row = job.where.at(b, t, job.tokens) - job.first_position;
-  const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(row) * job.row_stride;
-  return {static_cast<const Row*>(job.cos) + at, static_cast<const Row*>(job.sin) + at, job.pair_step, job.cos_factor,
-          job.sin_factor};
+template <class From, class To, class C>
+ROTARY_NOINLINE void copy_outside(const rotation_job& job, head_run<From, To, C> x) {
+  const std::size_t behind = job.head_dim - job.offset - 2 * job.pairs;
+  for (std::size_t h = 0; h < x.heads; ++h) {
+    copy_channels(x.from - job.offset, x.to - job.offset, job.offset);
+    copy_channels(x.from + 2 * job.pairs, x.to + 2 * job.pairs, behind);
+    x.from += x.from_stride;
+    x.to += x.to_stride;
+  }
 }
 
 ROTARY_INLINE std::ptrdiff_t element_at(const strides& by, std::size_t b, std::size_t t, std::size_t h) {
@@ -248,31 +311,33 @@ ROTARY_INLINE std::ptrdiff_t element_at(const strides& by, std::size_t b, std::s
          static_cast<std::ptrdiff_t>(h) * by.head;
 }
 
-template <class From, class To>
-ROTARY_INLINE void copy_outside(const rotation_job& job, head_range<From, To> x) {
-  const std::size_t behind = job.offset + 2 * job.pairs;
-  for (std::size_t h = 0; h < x.heads; ++h) {
-    copy_channels(x.from - job.offset, x.to - job.offset, job.offset);
-    copy_channels(x.from + 2 * job.pairs, x.to + 2 * job.pairs, job.head_dim - behind);
-    x.from += x.from_stride;
-    x.to += x.to_stride;
-  }
-}
-
 /// Heads [h, h + count) of token t in sequence b.
 template <class From, class To, class Row, pairing Read, pairing Write>
 ROTARY_INLINE void rotate_token(const rotation_job& job, std::size_t b, std::size_t t, std::size_t h,
                                 std::size_t count) {
   using C = typename compute<From, To, Row>::type;
+  const std::ptrdiff_t row = static_cast<std::ptrdiff_t>(job.where.at(b, t, job.tokens) - job.first_position);
+  const Row* const cos = static_cast<const Row*>(job.cos) + row * job.row_stride;
+  const Row* const sin = static_cast<const Row*>(job.sin) + row * job.row_stride;
   const std::ptrdiff_t offset = static_cast<std::ptrdiff_t>(job.offset);
-  const head_range<From, To> x = {static_cast<const From*>(job.from) + element_at(job.from_strides, b, t, h) + offset,
-                                  static_cast<To*>(job.to) + element_at(job.to_strides, b, t, h) + offset,
-                                  job.from_strides.head,
-                                  job.to_strides.head,
-                                  count,
-                                  job.pairs};
-  if (!job.in_place) copy_outside(job, x);
-  rotate_heads<C, ROTARY_BACKEND_LANES * sizeof(float) / sizeof(C), Read, Write>(x, row_at<Row>(job, b, t));
+  head_run<From, To, C> x;
+  x.from = static_cast<const From*>(job.from) + element_at(job.from_strides, b, t, h) + offset;
+  x.to = static_cast<To*>(job.to) + element_at(job.to_strides, b, t, h) + offset;
+  x.from_stride = job.from_strides.head;
+  x.to_stride = job.to_strides.head;
+  x.heads = count;
+  x.pairs = job.pairs;
+  x.half = job.pairs;
+  if (job.copies_outside) copy_outside(job, x);
+  if constexpr (std::is_same<Row, C>::value) {
+    if (job.plain_rows) {
+      x.cos = cos;
+      x.sin = sin;
+      rotate_heads<Read, Write>(x);
+      return;
+    }
+  }
+  rotate_heads_by<Read, Write>(job, cos, sin, x);
 }
 
 // Few heads at a time, so that memory is walked once in address order, with the lines of later heads on their way.
@@ -334,8 +399,8 @@ void rotate(const rotation_job& job) {
     }
     rotate_rectangle<From, To, Row, Read, Write>(job, b, t, t + tokens, h, heads);
     left -= tokens * heads;
-    h = 0;
-    t += tokens;
+    h = h + heads == job.heads ? 0 : h + heads;
+    t += h == 0 ? tokens : 0;
     if (t == job.tokens) {
       t = 0;
       ++b;
@@ -346,22 +411,21 @@ void rotate(const rotation_job& job) {
 /// Complex products in double, rounded once into the rows of a table.
 template <class Row>
 void multiply_rows(const product_job& job, Row* to_cos, Row* to_sin) {
-  constexpr std::size_t W = ROTARY_BACKEND_LANES * sizeof(float) / sizeof(double);
-  const std::size_t n = job.pairs;
+  using V = lanes<double, widest<double>>;
+  const V sign = V::all(job.sin_sign);
   for (std::size_t r = 0; r < job.rows; ++r) {
-    const double* low_cos = job.low_cos + r * n;
-    const double* low_sin = job.low_sin + r * n;
+    const double* low_cos = job.low_cos + r * job.pairs;
+    const double* low_sin = job.low_sin + r * job.pairs;
     Row* cos = to_cos + static_cast<std::ptrdiff_t>(r) * job.row_stride;
     Row* sin = to_sin + static_cast<std::ptrdiff_t>(r) * job.row_stride;
     std::size_t j = 0;
-    for (; j + W <= n; j += W) {
-      const vec_t<double, W> a = load<double, W>(job.high_cos + j), b = load<double, W>(job.high_sin + j);
-      const vec_t<double, W> c = load<double, W>(low_cos + j), s = load<double, W>(low_sin + j);
-      store<double, W>(cos + j, multiply_subtract<double, W>(a, c, b, s));
-      store<double, W>(sin + j,
-                       multiply<double, W>(multiply_add<double, W>(b, c, a, s), splat<double, W>(job.sin_sign)));
+    for (; j + V::size <= job.pairs; j += V::size) {
+      const V a = V::load(job.high_cos + j), b = V::load(job.high_sin + j);
+      const V c = V::load(low_cos + j), s = V::load(low_sin + j);
+      multiply_subtract(a, c, b, s).store(cos + j);
+      multiply(multiply_add(b, c, a, s), sign).store(sin + j);
     }
-    for (; j < n; ++j) {
+    for (; j < job.pairs; ++j) {
       const double a = job.high_cos[j], b = job.high_sin[j], c = low_cos[j], s = low_sin[j];
       store_scalar<double>(cos + j, a * c - b * s);
       store_scalar<double>(sin + j, (b * c + a * s) * job.sin_sign);

@@ -1,6 +1,6 @@
 // Vector lanes for GNU compilers, included once per backend by backends.hpp, inside that backend's namespace and target
-// region. vec_t<C, W> holds W numbers of type C. kernels.inl uses nothing but the functions below; lanes_portable.inl
-// has the same ones over plain arrays. float16 as C means native half arithmetic on the raw bits.
+// region. kernels.inl uses lanes<C, W>, W numbers of the compute type C, and twin<W>, 2 * W bfloat16 numbers as floats;
+// lanes_portable.inl has the same functions over plain arrays. float16 as C means native half arithmetic on raw bits.
 
 template <class C>
 struct lane {
@@ -23,15 +23,6 @@ ROTARY_INLINE vec_t<C, W> load_bytes(const void* from) {
   vec_t<C, W> v;
   std::memcpy(&v, from, sizeof v);
   return v;
-}
-
-template <class C, std::size_t W>
-ROTARY_INLINE vec_t<C, W> splat(C value) {
-  if constexpr (std::is_same<C, float16>::value) {
-    return vec_t<C, W>{} + value.bits;
-  } else {
-    return vec_t<C, W>{} + value;
-  }
 }
 
 template <std::size_t W>
@@ -75,6 +66,15 @@ ROTARY_INLINE vec_t<float, W> widen(vec_t<std::uint16_t, W> bits, float16) {
                                            select<W>(m < 0x400, subnormal, select<W>(m < 0x7c00, normal, special)));
 }
 
+// Rounded to bfloat16 in the upper 16 bits; the lower ones are left over.
+template <std::size_t W>
+ROTARY_INLINE vec_t<std::uint32_t, W> rounded(vec_t<float, W> value) {
+  using u32 = vec_t<std::uint32_t, W>;
+  const u32 u = reinterpret_cast<u32>(value);
+  const vec_t<std::int32_t, W> magnitude = reinterpret_cast<vec_t<std::int32_t, W>>(u & 0x7fffffffu);
+  return select<W>(magnitude > 0x7f800000, u | 0x400000u, u + 0x7fffu + ((u >> 16) & 1u));
+}
+
 template <std::size_t W>
 ROTARY_INLINE vec_t<std::uint16_t, W> narrow(vec_t<float, W> value, bfloat16) {
 #if ROTARY_BACKEND_BF16
@@ -84,12 +84,7 @@ ROTARY_INLINE vec_t<std::uint16_t, W> narrow(vec_t<float, W> value, bfloat16) {
     return bits;
   }
 #endif
-  using u32 = vec_t<std::uint32_t, W>;
-  const u32 u = reinterpret_cast<u32>(value);
-  const vec_t<std::int32_t, W> magnitude = reinterpret_cast<vec_t<std::int32_t, W>>(u & 0x7fffffffu);
-  const u32 rounded = u + 0x7fffu + ((u >> 16) & 1u);
-  return __builtin_convertvector(select<W>(magnitude > 0x7f800000, u | 0x400000u, rounded) >> 16,
-                                 vec_t<std::uint16_t, W>);
+  return __builtin_convertvector(rounded<W>(value) >> 16, vec_t<std::uint16_t, W>);
 }
 
 template <std::size_t W>
@@ -122,7 +117,7 @@ ROTARY_INLINE vec_t<std::uint16_t, W> narrow(vec_t<float, W> value, float16) {
   return __builtin_convertvector(sign | bits, vec_t<std::uint16_t, W>);
 }
 
-// Round to odd, so that a second rounding to 16 bits is correct: see double_to_float_odd in types.hpp.
+// Round to odd, so that a second rounding to float16 is correct: see double_to_float_odd in types.hpp.
 template <std::size_t W>
 ROTARY_INLINE vec_t<float, W> round_to_odd(vec_t<double, W> value) {
   using u64 = vec_t<std::uint64_t, W>;
@@ -134,21 +129,24 @@ ROTARY_INLINE vec_t<float, W> round_to_odd(vec_t<double, W> value) {
 
 /// W elements stored as T, in the compute type C.
 template <class C, std::size_t W, class T>
-ROTARY_INLINE vec_t<C, W> load(const T* from) {
+ROTARY_INLINE vec_t<C, W> load_vector(const T* from) {
   if constexpr (std::is_same<T, C>::value) {
     return load_bytes<C, W>(from);
   } else if constexpr (std::is_same<T, float>::value || std::is_same<T, double>::value) {
     return __builtin_convertvector((load_bytes<T, W>(from)), vec_t<C, W>);
   } else if constexpr (std::is_same<C, float>::value) {
     return widen<W>(load_bytes<std::uint16_t, W>(from), T());
-  } else {
+  } else if constexpr (std::is_same<T, float16>::value) {
     return __builtin_convertvector((widen<W>(load_bytes<std::uint16_t, W>(from), T())), vec_t<C, W>);
+  } else {
+    vec_t<C, W> v;
+    for (std::size_t i = 0; i < W; ++i) v[i] = load_scalar<C>(from + i);
+    return v;
   }
 }
 
-/// Writes W numbers as T, each rounded once, to nearest even.
 template <class C, std::size_t W, class T>
-ROTARY_INLINE void store(T* to, vec_t<C, W> value) {
+ROTARY_INLINE void store_vector(T* to, vec_t<C, W> value) {
   if constexpr (std::is_same<T, C>::value) {
     std::memcpy(to, &value, sizeof value);
   } else if constexpr (std::is_same<T, float>::value || std::is_same<T, double>::value) {
@@ -157,52 +155,37 @@ ROTARY_INLINE void store(T* to, vec_t<C, W> value) {
   } else if constexpr (std::is_same<C, float>::value) {
     const vec_t<std::uint16_t, W> bits = narrow<W>(value, T());
     std::memcpy(to, &bits, sizeof bits);
-  } else {
+  } else if constexpr (std::is_same<T, float16>::value) {
     const vec_t<std::uint16_t, W> bits = narrow<W>(round_to_odd<W>(value), T());
     std::memcpy(to, &bits, sizeof bits);
+  } else {
+    for (std::size_t i = 0; i < W; ++i) store_scalar<C>(to + i, value[i]);
   }
 }
 
-// a * c - b * s and b * c + a * s. The compiler fuses where the target can; native half arithmetic always does.
-template <class C, std::size_t W>
-ROTARY_INLINE vec_t<C, W> multiply(vec_t<C, W> a, vec_t<C, W> b) {
+// Native half arithmetic: compilers differ in what they call its type, so the operations are written out.
 #if ROTARY_BACKEND_FP16
-  if constexpr (std::is_same<C, float16>::value && W >= 8) {
-    __asm__("vmulph {%1, %0, %0|%0, %0, %1}" : "+v"(a) : "v"(b));
-    return a;
-  } else if constexpr (std::is_same<C, float16>::value) {  // half a register, for the factors of the narrowest vectors
-    const vec_t<C, 8> wide_a = __builtin_shufflevector(a, a, 0, 1, 2, 3, 0, 1, 2, 3);
-    const vec_t<C, 8> wide_b = __builtin_shufflevector(b, b, 0, 1, 2, 3, 0, 1, 2, 3);
-    const vec_t<C, 8> product = multiply<C, 8>(wide_a, wide_b);
-    return __builtin_shufflevector(product, product, 0, 1, 2, 3);
-  }
-#endif
-  return a * b;
+template <std::size_t W>
+ROTARY_INLINE vec_t<float16, W> half_multiply(vec_t<float16, W> a, vec_t<float16, W> b) {
+  __asm__("vmulph {%1, %0, %0|%0, %0, %1}" : "+v"(a) : "v"(b));
+  return a;
 }
-template <class C, std::size_t W>
-ROTARY_INLINE vec_t<C, W> multiply_add(vec_t<C, W> a, vec_t<C, W> c, vec_t<C, W> b, vec_t<C, W> s) {
-#if ROTARY_BACKEND_FP16
-  if constexpr (std::is_same<C, float16>::value) {
-    vec_t<C, W> y = multiply<C, W>(b, s);
-    __asm__("vfmadd231ph {%2, %1, %0|%0, %1, %2}" : "+v"(y) : "v"(a), "v"(c));
-    return y;
-  }
-#endif
-  return a * c + b * s;
+template <std::size_t W>  // a * c + y
+ROTARY_INLINE vec_t<float16, W> half_multiply_add(vec_t<float16, W> a, vec_t<float16, W> c, vec_t<float16, W> y) {
+  __asm__("vfmadd231ph {%2, %1, %0|%0, %1, %2}" : "+v"(y) : "v"(a), "v"(c));
+  return y;
 }
-template <class C, std::size_t W>
-ROTARY_INLINE vec_t<C, W> multiply_subtract(vec_t<C, W> a, vec_t<C, W> c, vec_t<C, W> b, vec_t<C, W> s) {
-#if ROTARY_BACKEND_FP16
-  if constexpr (std::is_same<C, float16>::value) {
-    vec_t<C, W> y = multiply<C, W>(b, s);
-    __asm__("vfmsub231ph {%2, %1, %0|%0, %1, %2}" : "+v"(y) : "v"(a), "v"(c));
-    return y;
-  }
-#endif
-  return a * c - b * s;
+template <std::size_t W>  // a * c - y
+ROTARY_INLINE vec_t<float16, W> half_multiply_subtract(vec_t<float16, W> a, vec_t<float16, W> c, vec_t<float16, W> y) {
+  __asm__("vfmsub231ph {%2, %1, %0|%0, %1, %2}" : "+v"(y) : "v"(a), "v"(c));
+  return y;
 }
+#endif
 
-// Shuffles. `I` runs over the lanes of the result.
+// Shuffles; I runs over the lanes of the result.
+
+template <std::size_t W>
+using lane_numbers = std::make_integer_sequence<int, static_cast<int>(W)>;
 
 template <class C, std::size_t W, int... I>
 ROTARY_INLINE vec_t<C, W> even_twice(vec_t<C, W> v, std::integer_sequence<int, I...>) {
@@ -217,52 +200,154 @@ ROTARY_INLINE vec_t<C, 2 * W> zip(vec_t<C, W> a, vec_t<C, W> b, std::integer_seq
   return __builtin_shufflevector(a, b, (I / 2 + (I % 2) * static_cast<int>(W))...);
 }
 template <int First, class C, std::size_t W, int... I>
-ROTARY_INLINE vec_t<C, W> every_second(vec_t<C, W> a, vec_t<C, W> b, std::integer_sequence<int, I...>) {
-  return __builtin_shufflevector(a, b, (2 * I + First)...);
-}
-template <int First, class C, std::size_t W, int... I>
 ROTARY_INLINE vec_t<C, W> zip_part(vec_t<C, W> a, vec_t<C, W> b, std::integer_sequence<int, I...>) {
   return __builtin_shufflevector(a, b, (First + I / 2 + (I % 2) * static_cast<int>(W))...);
+}
+template <int First, class C, std::size_t W, int... I>
+ROTARY_INLINE vec_t<C, W> every_second(vec_t<C, W> a, vec_t<C, W> b, std::integer_sequence<int, I...>) {
+  return __builtin_shufflevector(a, b, (2 * I + First)...);
 }
 template <class C, std::size_t W, int... I>
 ROTARY_INLINE vec_t<C, W> stride_two(vec_t<C, W> front, vec_t<C, W> back, std::integer_sequence<int, I...>) {
   return __builtin_shufflevector(front, back, (2 * I < static_cast<int>(W) ? 2 * I : 2 * I + 1)...);
 }
 
-template <std::size_t W>
-using lane_numbers = std::make_integer_sequence<int, static_cast<int>(W)>;
+/// W numbers of type C.
+template <class C, std::size_t W>
+struct lanes {
+  using number = C;
+  static constexpr std::size_t size = W;
+  vec_t<C, W> v;
+
+  static ROTARY_INLINE lanes all(C value) {
+    if constexpr (std::is_same<C, float16>::value) {
+      return {vec_t<C, W>{} + value.bits};
+    } else {
+      return {vec_t<C, W>{} + value};
+    }
+  }
+  template <class T>
+  static ROTARY_INLINE lanes load(const T* from) {
+    return {load_vector<C, W>(from)};
+  }
+  /// The row's numbers in the order of these lanes.
+  static ROTARY_INLINE lanes load_row(const C* from) { return load(from); }
+  /// Numbers at every second place; reads nothing beyond the last of them.
+  template <class T>
+  static ROTARY_INLINE lanes load_every_second(const T* from) {
+    return {stride_two<C, W>(load_vector<C, W>(from), load_vector<C, W>(from + W - 1), lane_numbers<W>())};
+  }
+  /// Each rounded once, to nearest even.
+  template <class T>
+  ROTARY_INLINE void store(T* to) const {
+    store_vector<C, W>(to, v);
+  }
+};
+
+template <class C, std::size_t W>
+ROTARY_INLINE lanes<C, W> multiply(lanes<C, W> a, lanes<C, W> b) {
+#if ROTARY_BACKEND_FP16
+  if constexpr (std::is_same<C, float16>::value) return {half_multiply<W>(a.v, b.v)};
+#endif
+  return {a.v * b.v};
+}
+/// a * c + b * s; the compiler fuses where the target can
+template <class C, std::size_t W>
+ROTARY_INLINE lanes<C, W> multiply_add(lanes<C, W> a, lanes<C, W> c, lanes<C, W> b, lanes<C, W> s) {
+#if ROTARY_BACKEND_FP16
+  if constexpr (std::is_same<C, float16>::value) return {half_multiply_add<W>(a.v, c.v, half_multiply<W>(b.v, s.v))};
+#endif
+  return {a.v * c.v + b.v * s.v};
+}
+/// a * c - b * s
+template <class C, std::size_t W>
+ROTARY_INLINE lanes<C, W> multiply_subtract(lanes<C, W> a, lanes<C, W> c, lanes<C, W> b, lanes<C, W> s) {
+#if ROTARY_BACKEND_FP16
+  if constexpr (std::is_same<C, float16>::value) {
+    return {half_multiply_subtract<W>(a.v, c.v, half_multiply<W>(b.v, s.v))};
+  }
+#endif
+  return {a.v * c.v - b.v * s.v};
+}
 
 /// (v0, v0, v2, v2, …)
 template <class C, std::size_t W>
-ROTARY_INLINE vec_t<C, W> duplicate_even(vec_t<C, W> v) {
-  return even_twice<C, W>(v, lane_numbers<W>());
+ROTARY_INLINE lanes<C, W> duplicate_even(lanes<C, W> x) {
+  return {even_twice<C, W>(x.v, lane_numbers<W>())};
 }
 /// (v1, v1, v3, v3, …)
 template <class C, std::size_t W>
-ROTARY_INLINE vec_t<C, W> duplicate_odd(vec_t<C, W> v) {
-  return odd_twice<C, W>(v, lane_numbers<W>());
+ROTARY_INLINE lanes<C, W> duplicate_odd(lanes<C, W> x) {
+  return {odd_twice<C, W>(x.v, lane_numbers<W>())};
 }
-/// (a0, b0, a1, b1, …), twice as wide
+/// From W / 2 pairs: (c0, s0, c1, s1, …) and (-s0, c0, -s1, c1, …)
 template <class C, std::size_t W>
-ROTARY_INLINE vec_t<C, 2 * W> interleave(vec_t<C, W> a, vec_t<C, W> b) {
-  return zip<C, W>(a, b, lane_numbers<2 * W>());
+ROTARY_INLINE void interleaved_factors(const C* cos, const C* sin, lanes<C, W>& even, lanes<C, W>& odd) {
+  const vec_t<C, W / 2> c = load_bytes<C, W / 2>(cos), s = load_bytes<C, W / 2>(sin);
+  vec_t<C, W / 2> negative;
+  if constexpr (std::is_same<C, float16>::value) {
+    negative = s ^ 0x8000;
+  } else {
+    negative = -s;
+  }
+  even = {zip<C, W / 2>(c, s, lane_numbers<W>())};
+  odd = {zip<C, W / 2>(negative, c, lane_numbers<W>())};
 }
 
 /// W pairs stored side by side: first members to a, second members to b.
 template <class C, std::size_t W, class T>
-ROTARY_INLINE void load_interleaved(const T* from, vec_t<C, W>& a, vec_t<C, W>& b) {
-  const vec_t<C, W> low = load<C, W>(from), high = load<C, W>(from + W);
-  a = every_second<0, C, W>(low, high, lane_numbers<W>());
-  b = every_second<1, C, W>(low, high, lane_numbers<W>());
+ROTARY_INLINE void load_interleaved(const T* from, lanes<C, W>& a, lanes<C, W>& b) {
+  const vec_t<C, W> low = load_vector<C, W>(from), high = load_vector<C, W>(from + W);
+  a = {every_second<0, C, W>(low, high, lane_numbers<W>())};
+  b = {every_second<1, C, W>(low, high, lane_numbers<W>())};
 }
 template <class C, std::size_t W, class T>
-ROTARY_INLINE void store_interleaved(T* to, vec_t<C, W> a, vec_t<C, W> b) {
-  store<C, W>(to, zip_part<0, C, W>(a, b, lane_numbers<W>()));
-  store<C, W>(to + W, zip_part<static_cast<int>(W / 2), C, W>(a, b, lane_numbers<W>()));
+ROTARY_INLINE void store_interleaved(T* to, lanes<C, W> a, lanes<C, W> b) {
+  store_vector<C, W>(to, zip_part<0, C, W>(a.v, b.v, lane_numbers<W>()));
+  store_vector<C, W>(to + W, zip_part<static_cast<int>(W / 2), C, W>(a.v, b.v, lane_numbers<W>()));
 }
 
-/// W numbers at every second place; reads nothing beyond the last of them.
-template <class C, std::size_t W, class T>
-ROTARY_INLINE vec_t<C, W> load_every_second(const T* from) {
-  return stride_two<C, W>(load<C, W>(from), load<C, W>(from + W - 1), lane_numbers<W>());
+/// 2 * W neighbouring bfloat16 numbers as floats, those at even and those at odd places. Two neighbours are one 32-bit
+/// lane, so that a shift and a mask widen them, where lanes<float, W> would need an instruction that moves lanes.
+template <std::size_t W>
+struct twin {
+  using number = float;
+  static constexpr std::size_t size = 2 * W;
+  vec_t<float, W> even, odd;
+
+  static ROTARY_INLINE twin load(const bfloat16* from) {
+    const vec_t<std::uint32_t, W> both = load_bytes<std::uint32_t, W>(from);
+    return {reinterpret_cast<vec_t<float, W>>(both << 16), reinterpret_cast<vec_t<float, W>>(both & 0xffff0000u)};
+  }
+  static ROTARY_INLINE twin load_row(const float* from) {
+    const vec_t<float, W> low = load_bytes<float, W>(from), high = load_bytes<float, W>(from + W);
+    return {every_second<0, float, W>(low, high, lane_numbers<W>()),
+            every_second<1, float, W>(low, high, lane_numbers<W>())};
+  }
+  ROTARY_INLINE void store(bfloat16* to) const {
+#if ROTARY_BACKEND_BF16
+    vec_t<std::uint16_t, 2 * W> bits;  // of even, then of odd
+    __asm__("vcvtne2ps2bf16 {%1, %2, %0|%0, %2, %1}" : "=v"(bits) : "v"(even), "v"(odd));
+    bits = in_turn(bits, lane_numbers<2 * W>());
+#else
+    const vec_t<std::uint32_t, W> bits = (rounded<W>(even) >> 16) | (rounded<W>(odd) & 0xffff0000u);
+#endif
+    std::memcpy(to, &bits, sizeof bits);
+  }
+
+ private:
+  template <int... I>
+  static ROTARY_INLINE vec_t<std::uint16_t, 2 * W> in_turn(vec_t<std::uint16_t, 2 * W> v,
+                                                           std::integer_sequence<int, I...>) {
+    return __builtin_shufflevector(v, v, (I / 2 + (I % 2) * static_cast<int>(W))...);
+  }
+};
+
+template <std::size_t W>
+ROTARY_INLINE twin<W> multiply_add(twin<W> a, twin<W> c, twin<W> b, twin<W> s) {
+  return {a.even * c.even + b.even * s.even, a.odd * c.odd + b.odd * s.odd};
+}
+template <std::size_t W>
+ROTARY_INLINE twin<W> multiply_subtract(twin<W> a, twin<W> c, twin<W> b, twin<W> s) {
+  return {a.even * c.even - b.even * s.even, a.odd * c.odd - b.odd * s.odd};
 }

@@ -1,89 +1,128 @@
-// The functions of lanes.inl over plain arrays, for compilers without vector extensions. Loops of a fixed small count
-// are what their optimisers vectorise.
+// The functions of lanes.inl over plain arrays, for compilers without vector extensions: loops of a small fixed count,
+// which their optimisers vectorise.
 
 template <class C, std::size_t W>
 struct vec_t {
-  C lanes[W];
+  C at[W];
 };
 
 template <class C, std::size_t W>
-ROTARY_INLINE vec_t<C, W> splat(C value) {
+struct lanes {
+  using number = C;
+  static constexpr std::size_t size = W;
   vec_t<C, W> v;
-  for (std::size_t i = 0; i < W; ++i) v.lanes[i] = value;
-  return v;
-}
 
-template <class C, std::size_t W, class T>
-ROTARY_INLINE vec_t<C, W> load(const T* from) {
-  vec_t<C, W> v;
-  for (std::size_t i = 0; i < W; ++i) v.lanes[i] = load_scalar<C>(from + i);
-  return v;
-}
-
-template <class C, std::size_t W, class T>
-ROTARY_INLINE void store(T* to, vec_t<C, W> value) {
-  for (std::size_t i = 0; i < W; ++i) store_scalar<C>(to + i, value.lanes[i]);
-}
+  static ROTARY_INLINE lanes all(C value) {
+    lanes x;
+    for (std::size_t i = 0; i < W; ++i) x.v.at[i] = value;
+    return x;
+  }
+  template <class T>
+  static ROTARY_INLINE lanes load(const T* from) {
+    lanes x;
+    for (std::size_t i = 0; i < W; ++i) x.v.at[i] = load_scalar<C>(from + i);
+    return x;
+  }
+  static ROTARY_INLINE lanes load_row(const C* from) { return load(from); }
+  template <class T>
+  static ROTARY_INLINE lanes load_every_second(const T* from) {
+    lanes x;
+    for (std::size_t i = 0; i < W; ++i) x.v.at[i] = load_scalar<C>(from + 2 * i);
+    return x;
+  }
+  template <class T>
+  ROTARY_INLINE void store(T* to) const {
+    for (std::size_t i = 0; i < W; ++i) store_scalar<C>(to + i, v.at[i]);
+  }
+};
 
 template <class C, std::size_t W>
-ROTARY_INLINE vec_t<C, W> multiply(vec_t<C, W> a, vec_t<C, W> b) {
-  for (std::size_t i = 0; i < W; ++i) a.lanes[i] = a.lanes[i] * b.lanes[i];
+ROTARY_INLINE lanes<C, W> multiply(lanes<C, W> a, lanes<C, W> b) {
+  for (std::size_t i = 0; i < W; ++i) a.v.at[i] = a.v.at[i] * b.v.at[i];
   return a;
 }
 template <class C, std::size_t W>
-ROTARY_INLINE vec_t<C, W> multiply_add(vec_t<C, W> a, vec_t<C, W> c, vec_t<C, W> b, vec_t<C, W> s) {
-  for (std::size_t i = 0; i < W; ++i) a.lanes[i] = a.lanes[i] * c.lanes[i] + b.lanes[i] * s.lanes[i];
+ROTARY_INLINE lanes<C, W> multiply_add(lanes<C, W> a, lanes<C, W> c, lanes<C, W> b, lanes<C, W> s) {
+  for (std::size_t i = 0; i < W; ++i) a.v.at[i] = a.v.at[i] * c.v.at[i] + b.v.at[i] * s.v.at[i];
   return a;
 }
 template <class C, std::size_t W>
-ROTARY_INLINE vec_t<C, W> multiply_subtract(vec_t<C, W> a, vec_t<C, W> c, vec_t<C, W> b, vec_t<C, W> s) {
-  for (std::size_t i = 0; i < W; ++i) a.lanes[i] = a.lanes[i] * c.lanes[i] - b.lanes[i] * s.lanes[i];
+ROTARY_INLINE lanes<C, W> multiply_subtract(lanes<C, W> a, lanes<C, W> c, lanes<C, W> b, lanes<C, W> s) {
+  for (std::size_t i = 0; i < W; ++i) a.v.at[i] = a.v.at[i] * c.v.at[i] - b.v.at[i] * s.v.at[i];
   return a;
 }
 
-/// (v0, v0, v2, v2, …)
 template <class C, std::size_t W>
-ROTARY_INLINE vec_t<C, W> duplicate_even(vec_t<C, W> v) {
-  for (std::size_t i = 1; i < W; i += 2) v.lanes[i] = v.lanes[i - 1];
-  return v;
+ROTARY_INLINE lanes<C, W> duplicate_even(lanes<C, W> x) {
+  for (std::size_t i = 1; i < W; i += 2) x.v.at[i] = x.v.at[i - 1];
+  return x;
 }
-/// (v1, v1, v3, v3, …)
 template <class C, std::size_t W>
-ROTARY_INLINE vec_t<C, W> duplicate_odd(vec_t<C, W> v) {
-  for (std::size_t i = 1; i < W; i += 2) v.lanes[i - 1] = v.lanes[i];
-  return v;
+ROTARY_INLINE lanes<C, W> duplicate_odd(lanes<C, W> x) {
+  for (std::size_t i = 1; i < W; i += 2) x.v.at[i - 1] = x.v.at[i];
+  return x;
 }
-/// (a0, b0, a1, b1, …), twice as wide
 template <class C, std::size_t W>
-ROTARY_INLINE vec_t<C, 2 * W> interleave(vec_t<C, W> a, vec_t<C, W> b) {
-  vec_t<C, 2 * W> v;
-  for (std::size_t i = 0; i < W; ++i) {
-    v.lanes[2 * i] = a.lanes[i];
-    v.lanes[2 * i + 1] = b.lanes[i];
-  }
-  return v;
-}
-
-/// W pairs stored side by side: first members to a, second members to b.
-template <class C, std::size_t W, class T>
-ROTARY_INLINE void load_interleaved(const T* from, vec_t<C, W>& a, vec_t<C, W>& b) {
-  for (std::size_t i = 0; i < W; ++i) {
-    a.lanes[i] = load_scalar<C>(from + 2 * i);
-    b.lanes[i] = load_scalar<C>(from + 2 * i + 1);
-  }
-}
-template <class C, std::size_t W, class T>
-ROTARY_INLINE void store_interleaved(T* to, vec_t<C, W> a, vec_t<C, W> b) {
-  for (std::size_t i = 0; i < W; ++i) {
-    store_scalar<C>(to + 2 * i, a.lanes[i]);
-    store_scalar<C>(to + 2 * i + 1, b.lanes[i]);
+ROTARY_INLINE void interleaved_factors(const C* cos, const C* sin, lanes<C, W>& even, lanes<C, W>& odd) {
+  for (std::size_t i = 0; i < W / 2; ++i) {
+    even.v.at[2 * i] = odd.v.at[2 * i + 1] = cos[i];
+    even.v.at[2 * i + 1] = sin[i];
+    odd.v.at[2 * i] = -sin[i];
   }
 }
 
-/// W numbers at every second place; reads nothing beyond the last of them.
 template <class C, std::size_t W, class T>
-ROTARY_INLINE vec_t<C, W> load_every_second(const T* from) {
-  vec_t<C, W> v;
-  for (std::size_t i = 0; i < W; ++i) v.lanes[i] = load_scalar<C>(from + 2 * i);
-  return v;
+ROTARY_INLINE void load_interleaved(const T* from, lanes<C, W>& a, lanes<C, W>& b) {
+  for (std::size_t i = 0; i < W; ++i) {
+    a.v.at[i] = load_scalar<C>(from + 2 * i);
+    b.v.at[i] = load_scalar<C>(from + 2 * i + 1);
+  }
+}
+template <class C, std::size_t W, class T>
+ROTARY_INLINE void store_interleaved(T* to, lanes<C, W> a, lanes<C, W> b) {
+  for (std::size_t i = 0; i < W; ++i) {
+    store_scalar<C>(to + 2 * i, a.v.at[i]);
+    store_scalar<C>(to + 2 * i + 1, b.v.at[i]);
+  }
+}
+
+template <std::size_t W>
+struct twin {
+  using number = float;
+  static constexpr std::size_t size = 2 * W;
+  vec_t<float, W> even, odd;
+
+  template <class T>
+  static ROTARY_INLINE twin load(const T* from) {
+    twin x;
+    for (std::size_t i = 0; i < W; ++i) {
+      x.even.at[i] = load_scalar<float>(from + 2 * i);
+      x.odd.at[i] = load_scalar<float>(from + 2 * i + 1);
+    }
+    return x;
+  }
+  static ROTARY_INLINE twin load_row(const float* from) { return load(from); }
+  ROTARY_INLINE void store(bfloat16* to) const {
+    for (std::size_t i = 0; i < W; ++i) {
+      store_scalar<float>(to + 2 * i, even.at[i]);
+      store_scalar<float>(to + 2 * i + 1, odd.at[i]);
+    }
+  }
+};
+
+template <std::size_t W>
+ROTARY_INLINE twin<W> multiply_add(twin<W> a, twin<W> c, twin<W> b, twin<W> s) {
+  for (std::size_t i = 0; i < W; ++i) {
+    a.even.at[i] = a.even.at[i] * c.even.at[i] + b.even.at[i] * s.even.at[i];
+    a.odd.at[i] = a.odd.at[i] * c.odd.at[i] + b.odd.at[i] * s.odd.at[i];
+  }
+  return a;
+}
+template <std::size_t W>
+ROTARY_INLINE twin<W> multiply_subtract(twin<W> a, twin<W> c, twin<W> b, twin<W> s) {
+  for (std::size_t i = 0; i < W; ++i) {
+    a.even.at[i] = a.even.at[i] * c.even.at[i] - b.even.at[i] * s.even.at[i];
+    a.odd.at[i] = a.odd.at[i] * c.odd.at[i] - b.odd.at[i] * s.odd.at[i];
+  }
+  return a;
 }

@@ -23,7 +23,7 @@ inline std::size_t checked_row_count(const char* function, std::int64_t count, s
   if (count < 0) {
     fail("rotary::%s: count is %lld; it must be 0 or more positions.", function, static_cast<long long>(count));
   }
-  if (first > 0 && count > last - first) {
+  if (first > 0 && count > 0 && count - 1 > last - first) {
     fail("rotary::%s: first is %lld and count is %lld; the last position may be at most 2^63 - 1.", function,
          static_cast<long long>(first), static_cast<long long>(count));
   }
@@ -56,6 +56,10 @@ class row_source {
  public:
   row_source(const spectrum& of, angles mode, std::uint64_t largest)
       : spectrum_(of), mode_(mode), phasors_(of, by_digits() ? largest : 0), scratch_(of.pairs()) {
+    for (const double inv_freq : of.inv_freq()) {
+      const double magnitude = inv_freq < 0 ? -inv_freq : inv_freq;
+      if (magnitude > largest_inv_freq_) largest_inv_freq_ = magnitude;
+    }
     if (mode == angles::float32_recurrence && !(of.step_ratio() > 0.0) && of.pairs() > 1) {
       fail(
           "rotary::table: mode is angles::float32_recurrence; the spectrum must come from one rope_theta, but its "
@@ -67,6 +71,12 @@ class row_source {
   void check(const char* function, double position) const {
     if (!is_finite(position)) {
       fail("rotary::%s: a position is not finite; it must be a number.", function);
+    }
+    const double most_angle = mode_ == angles::exact ? 1e300 : 3e38;  // a position and an angle the mode can hold
+    const double magnitude = position < 0 ? -position : position;
+    if (magnitude > most_angle || magnitude * largest_inv_freq_ > most_angle) {
+      fail("rotary::%s: position is %.17g; its angle, up to %g radians, must be below %g in this angle mode.", function,
+           position, magnitude * largest_inv_freq_, most_angle);
     }
     const std::vector<double>& growth = spectrum_.growth();
     for (std::size_t j = 0; j < growth.size(); ++j) {
@@ -113,19 +123,35 @@ class row_source {
  private:
   bool by_digits() const { return mode_ == angles::exact && spectrum_.growth().empty(); }
 
+  // What ggml multiplies theta by: powf(rope_theta, -2.0f / rotary_dim), whose exponent is a rounded one.
+  float recurrence_ratio() const {
+    const float pairs = static_cast<float>(spectrum_.pairs());
+    const double rope_theta = pow(spectrum_.step_ratio(), -static_cast<double>(spectrum_.pairs()));
+    return powf(static_cast<float>(rope_theta), -1.0f / pairs);
+  }
+
+  // What a policy made of an angle. ggml divides by frequency factors but multiplies by its frequency scale; of a value
+  // and its reciprocal the given one is a short number.
+  static float changed_angle(float theta, double by) {
+    const double reciprocal = 1.0 / by;
+    const double error = by - static_cast<double>(static_cast<float>(by));
+    const double reciprocal_error = reciprocal - static_cast<double>(static_cast<float>(reciprocal));
+    const bool divisor =
+        error * error > 1e-26 * by * by && reciprocal_error * reciprocal_error < 1e-26 * reciprocal * reciprocal;
+    return divisor ? theta / static_cast<float>(reciprocal) : theta * static_cast<float>(by);
+  }
+
   // cos and sin of one position into the scratch rows, times the magnitude.
   void angle_row(double position) {
     const std::vector<double>& inv_freq = spectrum_.inv_freq();
-    const float ratio = static_cast<float>(spectrum_.step_ratio());
+    const float ratio = mode_ == angles::float32_recurrence ? recurrence_ratio() : 1.0f;
     float theta = static_cast<float>(position);
-    double power = 1.0;
     for (std::size_t j = 0; j < inv_freq.size(); ++j) {
       double angle = position * inv_freq[j];
       if (mode_ == angles::float32) angle = static_cast<float>(position) * static_cast<float>(inv_freq[j]);
       if (mode_ == angles::float32_recurrence) {
-        angle = theta * static_cast<float>(inv_freq[j] / power);
+        angle = changed_angle(theta, inv_freq[j] / pow(spectrum_.step_ratio(), static_cast<double>(j)));
         theta *= ratio;
-        power *= spectrum_.step_ratio();
       }
       const double multiplier = multiplier_at(position, j);
       scratch_.cos.data()[j] = scaled(detail::cos(angle), multiplier);
@@ -155,6 +181,7 @@ class row_source {
 
   spectrum spectrum_;
   angles mode_;
+  double largest_inv_freq_ = 0.0;
   phasors phasors_;
   phasor_rows scratch_;  // [pairs]
 };

@@ -26,35 +26,24 @@ table_view<T> view_of(const table<T>& rows) {
   return rows.view();
 }
 
-/// Row t for token t of every sequence if the step has just that many rows, else one row for each token of the batch.
-template <class T>
-positions rows_of_step(const tensor_view<T>& x, std::size_t rows) {
-  if (rows == x.tokens) return positions(0);
-  if (multiply_overflows(x.batch, x.tokens) || rows != x.batch * x.tokens) {
-    fail(
-        "rotary::rotate: the step_table has %llu rows; the view has %llu sequences of %llu tokens. Assign tokens or "
-        "batch * tokens positions.",
-        static_cast<unsigned long long>(rows), static_cast<unsigned long long>(x.batch),
-        static_cast<unsigned long long>(x.tokens));
-  }
-  return positions::one_row_a_token();
-}
-
 template <class T>
 tensor_shape shape_of(const tensor_view<T>& x) {
   return {reinterpret_cast<std::uintptr_t>(x.data),       sizeof(T), x.batch, x.tokens, x.heads, x.head_dim,
           {x.batch_stride, x.token_stride, x.head_stride}};
 }
 
-template <class From, class To, class Row>
+/// Only a call from one tensor to another can change the pairing.
+template <bool TwoTensors, class From, class To, class Row>
 rotation_kernel kernel_for(const layout& how) {
   constexpr pairing half = pairing::split_half, alternating = pairing::interleaved;
-  if (how.pairing == half) {
-    return how.stored == half ? select_rotation<From, To, Row, half, half>()
-                              : select_rotation<From, To, Row, half, alternating>();
+  if constexpr (TwoTensors) {
+    if (how.pairing != how.stored) {
+      return how.pairing == half ? select_rotation<From, To, Row, half, alternating>()
+                                 : select_rotation<From, To, Row, alternating, half>();
+    }
   }
-  return how.stored == half ? select_rotation<From, To, Row, alternating, half>()
-                            : select_rotation<From, To, Row, alternating, alternating>();
+  return how.pairing == half ? select_rotation<From, To, Row, half, half>()
+                             : select_rotation<From, To, Row, alternating, alternating>();
 }
 
 /// The multiplier of the rows that makes the verb: R has magnitude m, its transpose too, and its inverse is R^T / m^2.
@@ -71,7 +60,7 @@ inline double row_factor(verb which, double magnitude, double scale) {
   return scale / (magnitude * magnitude);
 }
 
-template <verb Verb, class From, class To, class Row>
+template <verb Verb, bool TwoTensors, class From, class To, class Row>
 void run_rotation(const tensor_view<From>& from, const tensor_view<To>& to, const table_view<Row>& rows,
                   const positions& where, const layout& how, const slice& part, double scale) {
   static_assert(!std::is_const<To>::value, "rotary: the destination must not be const");
@@ -84,9 +73,9 @@ void run_rotation(const tensor_view<From>& from, const tensor_view<To>& to, cons
                             rows.first_position};
   check_same_sizes(function, source, destination);
   check_slice(function, part);
+  if (from.batch == 0 || from.tokens == 0 || from.heads == 0 || from.head_dim == 0) return;
   check_block(function, source, table, how);
   const double factor = row_factor(Verb, rows.magnitude, scale);
-  if (from.batch == 0 || from.tokens == 0 || from.heads == 0 || from.head_dim == 0) return;
   const bool in_place =
       check_tensors(function, source, destination, std::is_same<format_of<From>, format_of<To>>::value, how);
   check_positions(function, source, table, where);
@@ -113,10 +102,26 @@ void run_rotation(const tensor_view<From>& from, const tensor_view<To>& to, cons
   job.offset = how.offset;
   job.cos_factor = factor;
   job.sin_factor = Verb == verb::rotate ? factor : -factor;
-  job.in_place = in_place;
+  job.plain_rows = rows.pair_step == 1 && job.cos_factor == 1.0 && job.sin_factor == 1.0;
+  job.copies_outside = !in_place && from.head_dim != 2 * rows.pairs;
   constexpr std::size_t second_cache = std::size_t{1} << 20;
   job.beyond_cache = units > second_cache / (from.head_dim * sizeof(From));
-  kernel_for<format_of<From>, format_of<To>, format_of<Row>>(how)(job);
+  kernel_for<TwoTensors, format_of<From>, format_of<To>, format_of<Row>>(how)(job);
+}
+
+/// Row t for token t of every sequence if the step has just that many rows, else one row for each token of the batch.
+template <verb Verb, bool TwoTensors, class From, class To, class Row>
+void run_step(const tensor_view<From>& from, const tensor_view<To>& to, const step_table<Row>& step, const layout& how,
+              const slice& part, double scale) {
+  const bool shared = step.size() == from.tokens;
+  if (!shared && (multiply_overflows(from.batch, from.tokens) || step.size() != from.batch * from.tokens)) {
+    fail("rotary::%s: the step_table has %llu rows; the view has %llu sequences of %llu tokens. Assign tokens or batch * "
+         "tokens positions.",
+         name_of(Verb), static_cast<unsigned long long>(step.size()), static_cast<unsigned long long>(from.batch),
+         static_cast<unsigned long long>(from.tokens));
+  }
+  const positions where = shared ? positions(0) : positions::one_row_a_token();
+  run_rotation<Verb, TwoTensors>(from, to, step.view(), where, how, part, scale);
 }
 
 }  // namespace detail
