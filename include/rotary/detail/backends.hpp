@@ -31,14 +31,6 @@ namespace rotary {
 inline namespace ROTARY_ABI {
 namespace detail {
 
-ROTARY_INLINE void prefetch(const void* address) {
-#if ROTARY_GNU
-  __builtin_prefetch(address);
-#else
-  (void)address;
-#endif
-}
-
 // What each backend says of itself: LANES floats in a vector; VECTORS of pairs held in registers for all heads of a
 // token; which conversions and arithmetic it has.
 

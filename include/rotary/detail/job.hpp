@@ -1,4 +1,5 @@
-// What rotate.hpp hands to a kernel: everything checked, nothing left to decide but the order of the work.
+// One call of a rotation as plain data, free of templates: filled by run_rotation.hpp, checked by checks.hpp, done by a
+// kernel.
 #ifndef ROTARY_DETAIL_JOB_HPP
 #define ROTARY_DETAIL_JOB_HPP
 
@@ -10,30 +11,44 @@ namespace rotary {
 inline namespace ROTARY_ABI {
 namespace detail {
 
-/// Strides of batch, token and head, in elements.
-struct strides {
-  std::ptrdiff_t batch, token, head;
+ROTARY_INLINE std::size_t magnitude_of(std::ptrdiff_t stride) {
+  return stride < 0 ? 0 - static_cast<std::size_t>(stride) : static_cast<std::size_t>(stride);
+}
+
+/// A tensor_view without its element type. Strides in elements.
+struct tensor_shape {
+  std::uintptr_t address;  // of element [0, 0, 0, 0]
+  std::size_t element_size;
+  std::size_t batch, tokens, heads, head_dim;
+  std::ptrdiff_t batch_stride, token_stride, head_stride;
+
+  ROTARY_INLINE std::ptrdiff_t at(std::size_t b, std::size_t t, std::size_t h) const {
+    return static_cast<std::ptrdiff_t>(b) * batch_stride + static_cast<std::ptrdiff_t>(t) * token_stride +
+           static_cast<std::ptrdiff_t>(h) * head_stride;
+  }
+};
+
+/// A table_view without its element type.
+struct rows_shape {
+  const void* cos;
+  const void* sin;
+  std::size_t rows, pairs;
+  std::ptrdiff_t row_stride, pair_step;
+  std::int64_t first_position;
+  double magnitude;
 };
 
 struct rotation_job {
-  const void* from;  // element [0, 0, 0, 0]
-  void* to;
-  strides from_strides, to_strides;
-  std::size_t tokens, heads, head_dim;  // per sequence, per token, per head
-  std::size_t begin, end;               // (token, head) pairs of this call's slice, counted over the whole batch
+  tensor_shape from, to;  // in place: the same
+  rows_shape table;
+  positions where;
+  layout how;
+  double cos_factor, sin_factor;  // multiply each row as it is read
 
-  const void* cos;  // row 0
-  const void* sin;
-  std::ptrdiff_t row_stride, pair_step;
-  std::size_t pairs;
-  positions where{0};
-  std::int64_t first_position;  // of row 0
-
-  std::size_t offset;             // first rotated channel
-  double cos_factor, sin_factor;  // applied to each row as it is read
-  bool plain_rows;                // pair_step 1, factors 1: a row of the compute type serves as it is
-  bool copies_outside;            // out of place, and channels lie outside the rotated block
-  bool beyond_cache;              // the tensor is larger than a core's caches
+  // What the checks find out.
+  std::size_t begin, end;  // (token, head) pairs of this call's slice, counted over the whole batch
+  bool plain_rows;         // pair_step 1, factors 1: a row of the compute type serves as it is
+  bool copies_outside;     // out of place, and channels lie outside the rotated block
 };
 
 /// Rows of products for the tables: row r is (high.cos + i high.sin) * (low[r].cos + i low[r].sin), rounded once.

@@ -44,7 +44,7 @@ ROTARY_INLINE void rotate_halves(const From* from, To* to, std::size_t half, V c
 
 // `Vectors` whole vectors of pairs from `first` on, then, if Tail, the last of the row.
 template <class V, std::size_t Vectors, bool Tail, class From, class To, class C>
-ROTARY_INLINE void split_half_block(const head_run<From, To, C>& x, std::size_t first) {
+ROTARY_INLINE void split_half_block(head_run<From, To, C> x, std::size_t first) {
   constexpr std::size_t all = Vectors + (Tail ? 1 : 0);
   const std::size_t tail = x.pairs - V::size;
   V c[all], s[all];
@@ -106,7 +106,7 @@ struct turn<twin<W>> {
 
 // As split_half_block, but a vector holds V::size channels, and `first` counts channels.
 template <class V, std::size_t Vectors, bool Tail, class From, class To, class C>
-ROTARY_INLINE void interleaved_block(const head_run<From, To, C>& x, std::size_t first) {
+ROTARY_INLINE void interleaved_block(head_run<From, To, C> x, std::size_t first) {
   constexpr std::size_t all = Vectors + (Tail ? 1 : 0);
   const std::size_t tail = 2 * x.pairs - V::size;
   turn<V> turns[all];
@@ -130,7 +130,7 @@ ROTARY_INLINE void interleaved_block(const head_run<From, To, C>& x, std::size_t
 
 // Reads one pairing and writes the other. Out of place only, so that the last vector may simply overlap.
 template <class V, pairing Read, class From, class To, class C>
-ROTARY_INLINE void repair_block(const head_run<From, To, C>& x, std::size_t first) {
+ROTARY_INLINE void repair_block(head_run<From, To, C> x, std::size_t first) {
   const V c = V::load_row(x.cos + first), s = V::load_row(x.sin + first);
   const From* from = x.from;
   To* to = x.to;
@@ -160,7 +160,7 @@ constexpr std::size_t first_member(std::size_t pair) {
 }
 
 template <pairing Read, pairing Write, class From, class To, class C>
-ROTARY_INLINE void rotate_scalar(const head_run<From, To, C>& x) {
+ROTARY_INLINE void rotate_scalar(head_run<From, To, C> x) {
   using S = scalar_of<C>;
   const std::size_t read_step = Read == pairing::split_half ? x.half : 1;
   const std::size_t write_step = Write == pairing::split_half ? x.half : 1;
@@ -181,7 +181,7 @@ ROTARY_INLINE void rotate_scalar(const head_run<From, To, C>& x) {
 // Blocks of the largest power of two first; the last one takes the tail with it, since that must not meet a vector
 // which an earlier block has stored. `first` and V::size count pairs under split_half, channels under interleaved.
 template <class V, std::size_t Vectors, pairing P, class From, class To, class C>
-ROTARY_INLINE void rotate_blocks(const head_run<From, To, C>& x, std::size_t first, std::size_t vectors, bool tail) {
+ROTARY_INLINE void rotate_blocks(head_run<From, To, C> x, std::size_t first, std::size_t vectors, bool tail) {
   constexpr bool halves = P == pairing::split_half;
   for (; vectors > Vectors || (vectors == Vectors && !tail); vectors -= Vectors, first += Vectors * V::size) {
     if constexpr (halves) {
@@ -215,7 +215,7 @@ struct narrower<twin<W>> {
 };
 
 template <class V, std::size_t Vectors, pairing Read, pairing Write, class From, class To, class C>
-ROTARY_INLINE void rotate_by_width(const head_run<From, To, C>& x) {
+ROTARY_INLINE void rotate_by_width(head_run<From, To, C> x) {
   if constexpr (std::is_void<V>::value) {
     rotate_scalar<Read, Write>(x);
   } else {
@@ -234,7 +234,7 @@ ROTARY_INLINE void rotate_by_width(const head_run<From, To, C>& x) {
 
 /// Rotates the heads of one token.
 template <pairing Read, pairing Write, class From, class To, class C>
-ROTARY_NOINLINE void rotate_heads(const head_run<From, To, C>& x) {
+ROTARY_NOINLINE void rotate_heads(head_run<From, To, C> x) {
   constexpr std::size_t factor = Read == pairing::interleaved ? 2 : 1;
   if constexpr (Read == Write && std::is_same<From, bfloat16>::value && std::is_same<To, bfloat16>::value &&
                 std::is_same<C, float>::value) {
@@ -269,13 +269,13 @@ ROTARY_NOINLINE void rotate_heads_by(const rotation_job& job, const Row* cos, co
   C cos_part[most], sin_part[most];
   x.cos = cos_part;
   x.sin = sin_part;
-  for (std::size_t left = job.pairs; left != 0; left -= x.pairs) {
+  for (std::size_t left = job.table.pairs; left != 0; left -= x.pairs) {
     x.pairs = left > most ? most / 2 : left;
-    read_row(cos, job.pair_step, x.pairs, job.cos_factor, cos_part);
-    read_row(sin, job.pair_step, x.pairs, job.sin_factor, sin_part);
+    read_row(cos, job.table.pair_step, x.pairs, job.cos_factor, cos_part);
+    read_row(sin, job.table.pair_step, x.pairs, job.sin_factor, sin_part);
     rotate_heads<Read, Write>(x);
-    cos += static_cast<std::ptrdiff_t>(x.pairs) * job.pair_step;
-    sin += static_cast<std::ptrdiff_t>(x.pairs) * job.pair_step;
+    cos += static_cast<std::ptrdiff_t>(x.pairs) * job.table.pair_step;
+    sin += static_cast<std::ptrdiff_t>(x.pairs) * job.table.pair_step;
     x.from += first_member<Read>(x.pairs);
     x.to += first_member<Write>(x.pairs);
   }
@@ -297,18 +297,14 @@ ROTARY_INLINE void copy_channels(const From* from, To* to, std::size_t count) {
 
 template <class From, class To, class C>
 ROTARY_NOINLINE void copy_outside(const rotation_job& job, head_run<From, To, C> x) {
-  const std::size_t behind = job.head_dim - job.offset - 2 * job.pairs;
+  const std::size_t rotated = 2 * job.table.pairs, before = job.how.offset;
+  const std::size_t behind = job.from.head_dim - before - rotated;
   for (std::size_t h = 0; h < x.heads; ++h) {
-    copy_channels(x.from - job.offset, x.to - job.offset, job.offset);
-    copy_channels(x.from + 2 * job.pairs, x.to + 2 * job.pairs, behind);
+    copy_channels(x.from - before, x.to - before, before);
+    copy_channels(x.from + rotated, x.to + rotated, behind);
     x.from += x.from_stride;
     x.to += x.to_stride;
   }
-}
-
-ROTARY_INLINE std::ptrdiff_t element_at(const strides& by, std::size_t b, std::size_t t, std::size_t h) {
-  return static_cast<std::ptrdiff_t>(b) * by.batch + static_cast<std::ptrdiff_t>(t) * by.token +
-         static_cast<std::ptrdiff_t>(h) * by.head;
 }
 
 /// Heads [h, h + count) of token t in sequence b.
@@ -316,18 +312,18 @@ template <class From, class To, class Row, pairing Read, pairing Write>
 ROTARY_INLINE void rotate_token(const rotation_job& job, std::size_t b, std::size_t t, std::size_t h,
                                 std::size_t count) {
   using C = typename compute<From, To, Row>::type;
-  const std::ptrdiff_t row = static_cast<std::ptrdiff_t>(job.where.at(b, t, job.tokens) - job.first_position);
-  const Row* const cos = static_cast<const Row*>(job.cos) + row * job.row_stride;
-  const Row* const sin = static_cast<const Row*>(job.sin) + row * job.row_stride;
-  const std::ptrdiff_t offset = static_cast<std::ptrdiff_t>(job.offset);
+  const rows_shape& table = job.table;
+  const std::int64_t row = job.where.at(b, t, job.from.tokens) - table.first_position;
+  const Row* const cos = static_cast<const Row*>(table.cos) + static_cast<std::ptrdiff_t>(row) * table.row_stride;
+  const Row* const sin = static_cast<const Row*>(table.sin) + static_cast<std::ptrdiff_t>(row) * table.row_stride;
   head_run<From, To, C> x;
-  x.from = static_cast<const From*>(job.from) + element_at(job.from_strides, b, t, h) + offset;
-  x.to = static_cast<To*>(job.to) + element_at(job.to_strides, b, t, h) + offset;
-  x.from_stride = job.from_strides.head;
-  x.to_stride = job.to_strides.head;
+  x.from = reinterpret_cast<const From*>(job.from.address) + job.from.at(b, t, h) + job.how.offset;
+  x.to = reinterpret_cast<To*>(job.to.address) + job.to.at(b, t, h) + job.how.offset;
+  x.from_stride = job.from.head_stride;
+  x.to_stride = job.to.head_stride;
   x.heads = count;
-  x.pairs = job.pairs;
-  x.half = job.pairs;
+  x.pairs = table.pairs;
+  x.half = table.pairs;
   if (job.copies_outside) copy_outside(job, x);
   if constexpr (std::is_same<Row, C>::value) {
     if (job.plain_rows) {
@@ -340,30 +336,12 @@ ROTARY_INLINE void rotate_token(const rotation_job& job, std::size_t b, std::siz
   rotate_heads_by<Read, Write>(job, cos, sin, x);
 }
 
-// Few heads at a time, so that memory is walked once in address order, with the lines of later heads on their way.
-template <class From, class To, class Row, pairing Read, pairing Write>
-ROTARY_INLINE void stream_token(const rotation_job& job, std::size_t b, std::size_t t, std::size_t h,
-                                std::size_t count) {
-  constexpr std::size_t chunk = 4, ahead = 8, line = 64;
-  while (count != 0) {
-    const std::size_t now = count < chunk ? count : chunk;
-    for (std::size_t i = 0; i < now; ++i) {
-      const From* next = static_cast<const From*>(job.from) + element_at(job.from_strides, b, t, h + ahead + i);
-      for (std::size_t channel = 0; channel < job.head_dim; channel += line / sizeof(From)) prefetch(next + channel);
-    }
-    rotate_token<From, To, Row, Read, Write>(job, b, t, h, now);
-    h += now;
-    count -= now;
-  }
-}
-
-ROTARY_INLINE std::ptrdiff_t magnitude_of(std::ptrdiff_t stride) { return stride < 0 ? -stride : stride; }
-
-/// Tokens [begin, end) of sequence b, heads [h, h + count) of each, in the order of memory.
+/// Tokens [begin, end) of sequence b, heads [h, h + count) of each, in the order of memory. Without prefetching: asking
+/// for the lines of later heads made tensors beyond the caches up to 1.6 times slower than the processor's own guess.
 template <class From, class To, class Row, pairing Read, pairing Write>
 ROTARY_INLINE void rotate_rectangle(const rotation_job& job, std::size_t b, std::size_t begin, std::size_t end,
                                     std::size_t h, std::size_t count) {
-  if (count > 1 && magnitude_of(job.from_strides.head) > magnitude_of(job.from_strides.token)) {
+  if (count > 1 && magnitude_of(job.from.head_stride) > magnitude_of(job.from.token_stride)) {
     constexpr std::size_t tile = 16;  // rows of cos and sin that stay in the first cache while the heads pass
     for (; begin < end; begin += tile) {
       const std::size_t stop = end - begin < tile ? end : begin + tile;
@@ -371,8 +349,6 @@ ROTARY_INLINE void rotate_rectangle(const rotation_job& job, std::size_t b, std:
         for (std::size_t t = begin; t < stop; ++t) rotate_token<From, To, Row, Read, Write>(job, b, t, i, 1);
       }
     }
-  } else if (job.beyond_cache) {
-    for (; begin < end; ++begin) stream_token<From, To, Row, Read, Write>(job, b, begin, h, count);
   } else {
     for (; begin < end; ++begin) rotate_token<From, To, Row, Read, Write>(job, b, begin, h, count);
   }
@@ -381,27 +357,27 @@ ROTARY_INLINE void rotate_rectangle(const rotation_job& job, std::size_t b, std:
 /// A slice is a run of (token, head) pairs: part of a token, whole tokens of each sequence, part of a token.
 template <class From, class To, class Row, pairing Read, pairing Write>
 void rotate(const rotation_job& job) {
+  const std::size_t all_tokens = job.from.tokens, all_heads = job.from.heads;
   std::size_t b = 0, t = 0, h = 0;
   if (job.begin != 0) {
-    b = job.begin / job.heads / job.tokens;
-    t = job.begin / job.heads % job.tokens;
-    h = job.begin % job.heads;
+    b = job.begin / all_heads / all_tokens;
+    t = job.begin / all_heads % all_tokens;
+    h = job.begin % all_heads;
   }
   for (std::size_t left = job.end - job.begin; left != 0;) {
-    const std::size_t tokens_left = job.tokens - t;
-    std::size_t tokens = 1, heads = job.heads;
-    if (h != 0 || left < job.heads) {
-      heads = left < job.heads - h ? left : job.heads - h;
-    } else if (left >= tokens_left * job.heads) {
-      tokens = tokens_left;
+    std::size_t tokens = 1, heads = all_heads;
+    if (h != 0 || left < all_heads) {
+      heads = left < all_heads - h ? left : all_heads - h;
+    } else if (left >= (all_tokens - t) * all_heads) {
+      tokens = all_tokens - t;
     } else {
-      tokens = left / job.heads;
+      tokens = left / all_heads;
     }
     rotate_rectangle<From, To, Row, Read, Write>(job, b, t, t + tokens, h, heads);
     left -= tokens * heads;
-    h = h + heads == job.heads ? 0 : h + heads;
+    h = h + heads == all_heads ? 0 : h + heads;
     t += h == 0 ? tokens : 0;
-    if (t == job.tokens) {
+    if (t == all_tokens) {
       t = 0;
       ++b;
     }

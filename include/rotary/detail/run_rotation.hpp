@@ -27,9 +27,16 @@ table_view<T> view_of(const table<T>& rows) {
 }
 
 template <class T>
-tensor_shape shape_of(const tensor_view<T>& x) {
-  return {reinterpret_cast<std::uintptr_t>(x.data),       sizeof(T), x.batch, x.tokens, x.heads, x.head_dim,
-          {x.batch_stride, x.token_stride, x.head_stride}};
+ROTARY_INLINE tensor_shape shape_of(const tensor_view<T>& x) {
+  return {reinterpret_cast<std::uintptr_t>(x.data),
+          sizeof(T),
+          x.batch,
+          x.tokens,
+          x.heads,
+          x.head_dim,
+          x.batch_stride,
+          x.token_stride,
+          x.head_stride};
 }
 
 /// Only a call from one tensor to another can change the pairing.
@@ -67,45 +74,21 @@ void run_rotation(const tensor_view<From>& from, const tensor_view<To>& to, cons
   static_assert(sizeof(From) == sizeof(format_of<From>) && sizeof(To) == sizeof(format_of<To>) &&
                     sizeof(Row) == sizeof(format_of<Row>),
                 "rotary::element<T>::format must have the size of T");
-  const char* const function = name_of(Verb);
-  const tensor_shape source = shape_of(from), destination = shape_of(to);
-  const rows_shape table = {rows.cos == nullptr || rows.sin == nullptr, rows.rows, rows.pairs, rows.pair_step,
-                            rows.first_position};
-  check_same_sizes(function, source, destination);
-  check_slice(function, part);
-  if (from.batch == 0 || from.tokens == 0 || from.heads == 0 || from.head_dim == 0) return;
-  check_block(function, source, table, how);
   const double factor = row_factor(Verb, rows.magnitude, scale);
-  const bool in_place =
-      check_tensors(function, source, destination, std::is_same<format_of<From>, format_of<To>>::value, how);
-  check_positions(function, source, table, where);
-  if (in_place && rows.pairs == 0) return;
-
-  const std::size_t units = from.batch * from.tokens * from.heads;
-  rotation_job job;
-  job.from = from.data;
-  job.to = to.data;
-  job.from_strides = source.by;
-  job.to_strides = destination.by;
-  job.tokens = from.tokens;
-  job.heads = from.heads;
-  job.head_dim = from.head_dim;
-  job.begin = slice_begin(units, part.index, part.count);
-  job.end = slice_begin(units, part.index + 1, part.count);
-  job.cos = rows.cos;
-  job.sin = rows.sin;
-  job.row_stride = rows.row_stride;
-  job.pair_step = rows.pair_step;
-  job.pairs = rows.pairs;
-  job.where = where;
-  job.first_position = rows.first_position;
-  job.offset = how.offset;
-  job.cos_factor = factor;
-  job.sin_factor = Verb == verb::rotate ? factor : -factor;
-  job.plain_rows = rows.pair_step == 1 && job.cos_factor == 1.0 && job.sin_factor == 1.0;
-  job.copies_outside = !in_place && from.head_dim != 2 * rows.pairs;
-  constexpr std::size_t second_cache = std::size_t{1} << 20;
-  job.beyond_cache = units > second_cache / (from.head_dim * sizeof(From));
+  rotation_job job = {
+      shape_of(from),
+      shape_of(to),
+      {rows.cos, rows.sin, rows.rows, rows.pairs, rows.row_stride, rows.pair_step, rows.first_position, rows.magnitude},
+      where,
+      how,
+      factor,
+      Verb == verb::rotate ? factor : -factor,
+      0,
+      0,
+      false,
+      false};
+  constexpr bool same_format = std::is_same<format_of<From>, format_of<To>>::value;
+  if (!prepare(name_of(Verb), job, TwoTensors, same_format, part)) return;
   kernel_for<TwoTensors, format_of<From>, format_of<To>, format_of<Row>>(how)(job);
 }
 
@@ -115,10 +98,12 @@ void run_step(const tensor_view<From>& from, const tensor_view<To>& to, const st
               const slice& part, double scale) {
   const bool shared = step.size() == from.tokens;
   if (!shared && (multiply_overflows(from.batch, from.tokens) || step.size() != from.batch * from.tokens)) {
-    fail("rotary::%s: the step_table has %llu rows; the view has %llu sequences of %llu tokens. Assign tokens or batch * "
-         "tokens positions.",
-         name_of(Verb), static_cast<unsigned long long>(step.size()), static_cast<unsigned long long>(from.batch),
-         static_cast<unsigned long long>(from.tokens));
+    fail(
+        "rotary::%s: the step_table has %llu rows; the view has %llu sequences of %llu tokens. Assign tokens or batch "
+        "* "
+        "tokens positions.",
+        name_of(Verb), static_cast<unsigned long long>(step.size()), static_cast<unsigned long long>(from.batch),
+        static_cast<unsigned long long>(from.tokens));
   }
   const positions where = shared ? positions(0) : positions::one_row_a_token();
   run_rotation<Verb, TwoTensors>(from, to, step.view(), where, how, part, scale);
