@@ -57,6 +57,9 @@ class positions {
   /// True if token t of every sequence has position first + t, for one first; then only two values need a look.
   bool consecutive() const noexcept { return kind_ == kind::first; }
 
+  /// That first position.
+  std::int64_t first() const noexcept { return first_; }
+
   /// The position of token t in sequence b, modulo 2^64 (a table finds a wrapped one outside its range).
   std::int64_t at(std::size_t b, std::size_t t, std::size_t tokens) const noexcept {
     switch (kind_) {

@@ -239,12 +239,15 @@ inline bool prepare(const char* function, rotation_job& job, bool two_tensors, b
   }
   check_positions(function, from, job.table, job.where);
 
-  const std::size_t units = from.batch * from.tokens * from.heads;
-  job.begin = slice_begin(units, part.index, part.count);
-  job.end = slice_begin(units, part.index + 1, part.count);
   job.plain_rows = job.table.pair_step == 1 && job.cos_factor == 1.0 && job.sin_factor == 1.0;
   job.copies_outside = !in_place && from.head_dim != 2 * job.table.pairs;
-  return job.begin != job.end && (job.table.pairs != 0 || !in_place);
+  job.whole = part.count == 1;
+  if (!job.whole) {
+    const std::size_t units = from.batch * from.tokens * from.heads;
+    job.begin = slice_begin(units, part.index, part.count);
+    job.end = slice_begin(units, part.index + 1, part.count);
+  }
+  return job.table.pairs != 0 || !in_place;
 }
 
 }  // namespace detail

@@ -64,14 +64,26 @@ inline unsigned available_backends() noexcept {
   return found;
 }
 
-inline unsigned& enabled_backends() noexcept {
-  static unsigned enabled = available_backends();
-  return enabled;
+// What calls may use: a mask of backends, 0 before the first look. Every thread that finds 0 writes the same.
+#if ROTARY_X86
+inline unsigned enabled_mask = 0;
+
+inline unsigned enabled_backends() noexcept {
+  const unsigned enabled = __atomic_load_n(&enabled_mask, __ATOMIC_RELAXED);
+  if (__builtin_expect(enabled != 0, 1)) return enabled;
+  __atomic_store_n(&enabled_mask, available_backends(), __ATOMIC_RELAXED);
+  return available_backends();
 }
 
-inline bool backend_available(backend which) noexcept {
-  return (available_backends() >> static_cast<unsigned>(which) & 1u) != 0;
-}
+inline void enable_backends(unsigned mask) noexcept { __atomic_store_n(&enabled_mask, mask, __ATOMIC_RELAXED); }
+#else
+inline unsigned enabled_backends() noexcept { return available_backends(); }
+inline void enable_backends(unsigned) noexcept {}
+#endif
+
+inline bool contains(unsigned mask, backend which) noexcept { return (mask >> static_cast<unsigned>(which) & 1u) != 0; }
+
+inline bool backend_available(backend which) noexcept { return contains(available_backends(), which); }
 
 /// For tests: from now on only `which` and what it falls back to. Throws if this CPU lacks it. Not while other threads
 /// rotate.
@@ -81,23 +93,19 @@ inline void force_backend(backend which) {
   }
   const unsigned bit = 1u << static_cast<unsigned>(which);
   const unsigned avx512 = 1u << static_cast<unsigned>(backend::avx512);
-  enabled_backends() = (which > backend::avx512 ? bit | avx512 : bit) | 1u;
+  enable_backends((which > backend::avx512 ? bit | avx512 : bit) | 1u);
 }
 
 /// Back to the best that the CPU has.
-inline void force_backend() noexcept { enabled_backends() = available_backends(); }
-
-inline bool backend_enabled(backend which) noexcept {
-  return (enabled_backends() >> static_cast<unsigned>(which) & 1u) != 0;
-}
+inline void force_backend() noexcept { enable_backends(available_backends()); }
 
 }  // namespace detail
 
 /// The widest backend that calls use now; 16-bit types may use a variant of it with more instructions.
 inline backend active_backend() noexcept {
-  if (detail::backend_enabled(backend::avx512)) return backend::avx512;
-  if (detail::backend_enabled(backend::avx2)) return backend::avx2;
-  return backend::baseline;
+  const unsigned enabled = detail::enabled_backends();
+  if (detail::contains(enabled, backend::avx512)) return backend::avx512;
+  return detail::contains(enabled, backend::avx2) ? backend::avx2 : backend::baseline;
 }
 
 }  // namespace ROTARY_ABI

@@ -39,16 +39,17 @@ struct rows_shape {
 };
 
 struct rotation_job {
-  tensor_shape from, to;  // in place: the same
+  tensor_shape from, to;
   rows_shape table;
   positions where;
   layout how;
   double cos_factor, sin_factor;  // multiply each row as it is read
 
   // What the checks find out.
-  std::size_t begin, end;  // (token, head) pairs of this call's slice, counted over the whole batch
-  bool plain_rows;         // pair_step 1, factors 1: a row of the compute type serves as it is
-  bool copies_outside;     // out of place, and channels lie outside the rotated block
+  bool whole = true;               // one slice: begin and end need not be looked at
+  std::size_t begin = 0, end = 0;  // (token, head) pairs of this call's slice, counted over the whole batch
+  bool plain_rows = false;         // pair_step 1, factors 1: a row of the compute type serves as it is
+  bool copies_outside = false;     // out of place, and channels lie outside the rotated block
 };
 
 /// Rows of products for the tables: row r is (high.cos + i high.sin) * (low[r].cos + i low[r].sin), rounded once.

@@ -313,7 +313,9 @@ ROTARY_INLINE void rotate_token(const rotation_job& job, std::size_t b, std::siz
                                 std::size_t count) {
   using C = typename compute<From, To, Row>::type;
   const rows_shape& table = job.table;
-  const std::int64_t row = job.where.at(b, t, job.from.tokens) - table.first_position;
+  const std::int64_t position =
+      job.where.consecutive() ? job.where.first() + static_cast<std::int64_t>(t) : job.where.at(b, t, job.from.tokens);
+  const std::int64_t row = position - table.first_position;
   const Row* const cos = static_cast<const Row*>(table.cos) + static_cast<std::ptrdiff_t>(row) * table.row_stride;
   const Row* const sin = static_cast<const Row*>(table.sin) + static_cast<std::ptrdiff_t>(row) * table.row_stride;
   head_run<From, To, C> x;
@@ -339,8 +341,8 @@ ROTARY_INLINE void rotate_token(const rotation_job& job, std::size_t b, std::siz
 /// Tokens [begin, end) of sequence b, heads [h, h + count) of each, in the order of memory. Without prefetching: asking
 /// for the lines of later heads made tensors beyond the caches up to 1.6 times slower than the processor's own guess.
 template <class From, class To, class Row, pairing Read, pairing Write>
-ROTARY_INLINE void rotate_rectangle(const rotation_job& job, std::size_t b, std::size_t begin, std::size_t end,
-                                    std::size_t h, std::size_t count) {
+ROTARY_NOINLINE void rotate_rectangle(const rotation_job& job, std::size_t b, std::size_t begin, std::size_t end,
+                                      std::size_t h, std::size_t count) {
   if (count > 1 && magnitude_of(job.from.head_stride) > magnitude_of(job.from.token_stride)) {
     constexpr std::size_t tile = 16;  // rows of cos and sin that stay in the first cache while the heads pass
     for (; begin < end; begin += tile) {
@@ -358,12 +360,13 @@ ROTARY_INLINE void rotate_rectangle(const rotation_job& job, std::size_t b, std:
 template <class From, class To, class Row, pairing Read, pairing Write>
 void rotate(const rotation_job& job) {
   const std::size_t all_tokens = job.from.tokens, all_heads = job.from.heads;
-  std::size_t b = 0, t = 0, h = 0;
-  if (job.begin != 0) {
-    b = job.begin / all_heads / all_tokens;
-    t = job.begin / all_heads % all_tokens;
-    h = job.begin % all_heads;
+  if (job.whole) {
+    for (std::size_t b = 0; b < job.from.batch; ++b) {
+      rotate_rectangle<From, To, Row, Read, Write>(job, b, 0, all_tokens, 0, all_heads);
+    }
+    return;
   }
+  std::size_t b = job.begin / all_heads / all_tokens, t = job.begin / all_heads % all_tokens, h = job.begin % all_heads;
   for (std::size_t left = job.end - job.begin; left != 0;) {
     std::size_t tokens = 1, heads = all_heads;
     if (h != 0 || left < all_heads) {

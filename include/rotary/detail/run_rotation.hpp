@@ -82,11 +82,7 @@ void run_rotation(const tensor_view<From>& from, const tensor_view<To>& to, cons
       where,
       how,
       factor,
-      Verb == verb::rotate ? factor : -factor,
-      0,
-      0,
-      false,
-      false};
+      Verb == verb::rotate ? factor : -factor};
   constexpr bool same_format = std::is_same<format_of<From>, format_of<To>>::value;
   if (!prepare(name_of(Verb), job, TwoTensors, same_format, part)) return;
   kernel_for<TwoTensors, format_of<From>, format_of<To>, format_of<Row>>(how)(job);
