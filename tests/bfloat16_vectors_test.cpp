@@ -8,6 +8,9 @@ using rotary::bfloat16;
 TEST(Bfloat16Vectors, ToFloat) {
   vector_conversions::check_all<bfloat16, float>(vector_conversions::every_pattern<bfloat16>());
 }
+TEST(Bfloat16Vectors, ToItself) {
+  vector_conversions::check_rotations<bfloat16, bfloat16>(vector_conversions::every_pattern<bfloat16>());
+}
 TEST(Bfloat16Vectors, FromFloat) {
   vector_conversions::check_all<float, bfloat16>(vector_conversions::numbers_around<float, bfloat16>());
 }

@@ -8,6 +8,9 @@ using rotary::float16;
 TEST(Float16Vectors, ToFloat) {
   vector_conversions::check_all<float16, float>(vector_conversions::every_pattern<float16>());
 }
+TEST(Float16Vectors, ToItself) {
+  vector_conversions::check_rotations<float16, float16>(vector_conversions::every_pattern<float16>());
+}
 TEST(Float16Vectors, FromFloat) {
   vector_conversions::check_all<float, float16>(vector_conversions::numbers_around<float, float16>());
 }

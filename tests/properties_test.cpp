@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <Eigen/Dense>
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <rotary/rotary.hpp>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "every_backend.hpp"
+#include "guarded.hpp"
 #include "reference.hpp"
 
 namespace {
@@ -113,6 +115,79 @@ TYPED_TEST(Properties, EveryRotaryDimAgreesWithTheReferenceAndKeepsLengths) {
     }
   }
   EXPECT_EQ(dims, 288u);
+}
+
+// Heads so wide that a row which must be gathered or multiplied first is prepared in parts.
+TYPED_TEST(Properties, WideHeads) {
+  using T = TypeParam;
+  constexpr std::int64_t position = 4321;
+  constexpr std::size_t heads = 2, gap = 3;
+  for (const std::size_t d : {1022u, 1024u, 1026u, 1030u, 1538u, 2050u, 4096u}) {
+    const std::vector<double> inv_freq = reference::inverse_frequencies(d, 10000.0);
+    const reference::rows<long double> row(inv_freq, {position});
+    const rotary::table<T> table(rotary::spectrum(inv_freq), 2, position - 1);
+    guarded::array<T> alternating(2 * d);  // {cos, sin} pairs
+    for (std::size_t i = 0; i < 2 * d; ++i) {
+      const auto from = static_cast<std::ptrdiff_t>(i / d * d + i % d / 2);
+      alternating[i] = (i % 2 == 0 ? table.view().cos : table.view().sin)[from];
+    }
+    rotary::table_view<T> pairwise = table.view();
+    pairwise.cos = alternating.data();
+    pairwise.sin = alternating.data() + 1;
+    pairwise.pair_step = 2;
+    const std::vector<T> x = some_numbers<T>(heads * (d + gap), static_cast<std::uint32_t>(d));
+    for (const pairing read : pairings) {
+      for (const pairing write : pairings) {
+        for (const bool adjoint : {false, true}) {
+          for (const double scale : {1.0, 0.5}) {
+            for (const bool by_pairs : {false, true}) {
+              const auto rows = by_pairs ? pairwise : table.view();
+              const layout how(read, gap, write);
+              backends::on_each([&](rotary::backend which) {
+                guarded::array<T> y(x.size());
+                const auto from = rotary::thd(x.data(), 1, heads, d + gap),
+                           to = rotary::thd(y.data(), 1, heads, d + gap);
+                if (adjoint) {
+                  rotary::rotate_adjoint(from, to, rows, position, how, {}, scale);
+                } else {
+                  rotary::rotate(from, to, rows, position, how, {}, scale);
+                }
+                for (std::size_t i = 0; i < x.size(); i += d + gap) {
+                  for (std::size_t j = 0; j < d / 2; ++j) {
+                    const T* block = x.data() + i + gap;
+                    const long double a = block[reference::first_channel(interleaved(read), j)];
+                    const long double b = block[reference::second_channel(interleaved(read), d / 2, j)];
+                    const long double c = scale * row.cos[j], s = (adjoint ? -scale : scale) * row.sin[j];
+                    const double bound = (3 * unit<T> + static_cast<double>(position) * angle_error * inv_freq[j]) *
+                                         scale * static_cast<double>(std::sqrt(a * a + b * b));
+                    const T* got = y.data() + i + gap;
+                    ASSERT_NEAR(static_cast<double>(got[reference::first_channel(interleaved(write), j)]),
+                                static_cast<double>(a * c - b * s), bound)
+                        << "rotary_dim " << d << ", pair " << j << ", " << rotary::name(which);
+                    ASSERT_NEAR(static_cast<double>(got[reference::second_channel(interleaved(write), d / 2, j)]),
+                                static_cast<double>(b * c + a * s), bound)
+                        << "rotary_dim " << d << ", pair " << j << ", " << rotary::name(which);
+                  }
+                  for (std::size_t k = 0; k < gap; ++k) ASSERT_EQ(y[i + k], x[i + k]);
+                }
+                if (read != write) return;
+                guarded::array<T> in_place(x.size());
+                std::copy(x.begin(), x.end(), in_place.begin());
+                const auto view = rotary::thd(in_place.data(), 1, heads, d + gap);
+                if (adjoint) {
+                  rotary::rotate_adjoint(view, rows, position, how, {}, scale);
+                } else {
+                  rotary::rotate(view, rows, position, how, {}, scale);
+                }
+                ASSERT_TRUE(std::equal(y.begin(), y.end(), in_place.begin())) << "rotary_dim " << d;
+              });
+              if (this->HasFatalFailure()) return;
+            }
+          }
+        }
+      }
+    }
+  }
 }
 
 template <class T>
