@@ -69,15 +69,15 @@ inline double bfloat16_bits_to_double(std::uint16_t bits) {
 
 inline std::uint16_t double_to_bfloat16_bits(double value) {
   const std::uint64_t u = bit_cast<std::uint64_t>(value);
-  const std::uint16_t sign = static_cast<std::uint16_t>((u >> 48) & 0x8000u);
-  const std::uint64_t magnitude = u & 0x7fffffffffffffffu;
-  constexpr std::uint64_t least_normal = std::uint64_t{1023 - 126} << 52;
-  if (magnitude >= least_normal) {
-    return static_cast<std::uint16_t>(sign | float_to_bfloat16_bits(double_to_float_odd(bit_cast<double>(magnitude))));
+  const std::uint64_t sign = (u >> 48) & 0x8000u, magnitude = u & 0x7fffffffffffffffu;
+  if (magnitude > 0x7ff0000000000000u) return static_cast<std::uint16_t>(sign | 0x7fc0u | ((magnitude >> 45) & 0x7fu));
+  if (magnitude >= std::uint64_t{897} << 52) {  // from 2^-126 on
+    const std::uint64_t normal = ((magnitude + 0xfffffffffffu + ((magnitude >> 45) & 1u)) >> 45) - (896u << 7);
+    return static_cast<std::uint16_t>(sign | (normal < 0x7f80u ? normal : 0x7f80u));
   }
   // 2^-81 has an ulp of 2^-133, bfloat16's least subnormal: the addition rounds to it, to nearest even.
-  const std::uint64_t rounded = bit_cast<std::uint64_t>(bit_cast<double>(magnitude) + 0x1p-81);
-  return static_cast<std::uint16_t>(sign | (rounded - bit_cast<std::uint64_t>(0x1p-81)));
+  const std::uint64_t shifted = bit_cast<std::uint64_t>(bit_cast<double>(magnitude) + 0x1p-81);
+  return static_cast<std::uint16_t>(sign | (shifted - bit_cast<std::uint64_t>(0x1p-81)));
 }
 
 }  // namespace detail

@@ -38,6 +38,13 @@ inline void multiply_rows(const product_job& job, Row* cos, Row* sin) {
   baseline::multiply_rows<Row>(job, cos, sin);
 }
 
+/// After multiply_rows with `stream`: other threads see the rows once they see what this thread writes next.
+inline void finish_streams() {
+#if ROTARY_X86
+  __asm__ volatile("sfence" : : : "memory");
+#endif
+}
+
 }  // namespace detail
 }  // namespace ROTARY_ABI
 }  // namespace rotary

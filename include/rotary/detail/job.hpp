@@ -59,8 +59,9 @@ struct product_job {
   const double* low_cos;  // [rows, pairs]
   const double* low_sin;
   std::size_t pairs, rows;
-  double sin_sign;            // -1 for the conjugate: the row of a negative position
+  bool conjugate;             // negate the sines: rows of negative positions
   std::ptrdiff_t row_stride;  // of the results, in elements; negative where positions fall
+  bool stream = false;        // write past the caches
 };
 
 }  // namespace detail

@@ -117,6 +117,30 @@ ROTARY_INLINE vec_t<std::uint16_t, W> narrow(vec_t<float, W> value, float16) {
   return __builtin_convertvector(sign | bits, vec_t<std::uint16_t, W>);
 }
 
+template <std::size_t W>
+ROTARY_INLINE vec_t<std::uint64_t, W> select(vec_t<std::int64_t, W> condition, vec_t<std::uint64_t, W> yes,
+                                             vec_t<std::uint64_t, W> no) {
+  const vec_t<std::uint64_t, W> mask = reinterpret_cast<vec_t<std::uint64_t, W>>(condition);
+  return (mask & yes) | (~mask & no);
+}
+
+// double_to_bfloat16_bits of types.hpp, lane by lane.
+template <std::size_t W>
+ROTARY_INLINE vec_t<std::uint16_t, W> narrow(vec_t<double, W> value, bfloat16) {
+  using u64 = vec_t<std::uint64_t, W>;
+  using i64 = vec_t<std::int64_t, W>;
+  const u64 u = reinterpret_cast<u64>(value), sign = (u >> 48) & 0x8000u, magnitude = u & 0x7fffffffffffffffu;
+  const i64 m = reinterpret_cast<i64>(magnitude);
+  const u64 normal = ((magnitude + 0xfffffffffffu + ((magnitude >> 45) & 1u)) >> 45) - (896u << 7);
+  const u64 finite = select<W>(reinterpret_cast<i64>(normal) < 0x7f80, normal, u64{} + 0x7f80u);
+  const u64 nan = 0x7fc0u | ((magnitude >> 45) & 0x7fu);
+  const u64 subnormal =
+      reinterpret_cast<u64>(reinterpret_cast<vec_t<double, W>>(magnitude) + 0x1p-81) - bit_cast<std::uint64_t>(0x1p-81);
+  const u64 special = select<W>(m > 0x7ff0000000000000, nan, finite);
+  return __builtin_convertvector(sign | select<W>(m < (std::int64_t{897} << 52), subnormal, special),
+                                 vec_t<std::uint16_t, W>);
+}
+
 // Round to odd, so that a second rounding to float16 is correct: see double_to_float_odd in types.hpp.
 template <std::size_t W>
 ROTARY_INLINE vec_t<float, W> round_to_odd(vec_t<double, W> value) {
@@ -159,8 +183,22 @@ ROTARY_INLINE void store_vector(T* to, vec_t<C, W> value) {
     const vec_t<std::uint16_t, W> bits = narrow<W>(round_to_odd<W>(value), T());
     std::memcpy(to, &bits, sizeof bits);
   } else {
-    for (std::size_t i = 0; i < W; ++i) store_scalar<C>(to + i, value[i]);
+    const vec_t<std::uint16_t, W> bits = narrow<W>(value, T());
+    std::memcpy(to, &bits, sizeof bits);
   }
+}
+
+/// As store_vector, past the caches: for what is written once and too large to stay in them. Aligned to its size.
+template <class C, std::size_t W, class T>
+ROTARY_INLINE void stream_vector(T* to, vec_t<C, W> value) {
+#if ROTARY_BACKEND_LANES >= 8
+  if constexpr (std::is_same<C, double>::value && std::is_same<T, float>::value) {
+    const vec_t<float, W> converted = __builtin_convertvector(value, vec_t<float, W>);
+    __asm__ volatile("vmovntps {%1, (%0)|[%0], %1}" : : "r"(to), "v"(converted) : "memory");
+    return;
+  }
+#endif
+  store_vector<C, W>(to, value);
 }
 
 // Native half arithmetic: compilers differ in what they call its type, so the operations are written out.
@@ -241,6 +279,10 @@ struct lanes {
   template <class T>
   ROTARY_INLINE void store(T* to) const {
     store_vector<C, W>(to, v);
+  }
+  template <class T>
+  ROTARY_INLINE void stream(T* to) const {
+    stream_vector<C, W>(to, v);
   }
 };
 

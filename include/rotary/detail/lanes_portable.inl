@@ -34,6 +34,10 @@ struct lanes {
   ROTARY_INLINE void store(T* to) const {
     for (std::size_t i = 0; i < W; ++i) store_scalar<C>(to + i, v.at[i]);
   }
+  template <class T>
+  ROTARY_INLINE void stream(T* to) const {
+    store(to);
+  }
 };
 
 template <class C, std::size_t W>
