@@ -28,7 +28,7 @@ void add_range_table(group& g, std::size_t rows, double limit) {
   floor.calls = [=](std::size_t calls) {
     for (std::size_t i = 0; i < calls; ++i) {
       void* const memory = ::operator new (bytes, std::align_val_t{64});  // the memory that the table gets as well
-      std::memset(memory, 0, bytes);
+      std::memset(memory, 0x3f, bytes);  // not 0: some CPUs write zeros three times faster than anything else
       keep(memory);
       ::operator delete (memory, std::align_val_t{64});
     }
