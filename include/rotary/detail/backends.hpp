@@ -21,10 +21,8 @@
 
 #if ROTARY_GNU
 #  define ROTARY_UNROLL _Pragma("GCC unroll 16")
-#  define ROTARY_LANES_FILE "lanes.inl"
 #else
 #  define ROTARY_UNROLL
-#  define ROTARY_LANES_FILE "lanes_portable.inl"
 #endif
 
 namespace rotary {
@@ -40,7 +38,6 @@ namespace detail {
 #define ROTARY_BACKEND_BF16 0
 #define ROTARY_BACKEND_FP16 0
 namespace baseline {
-#include ROTARY_LANES_FILE
 #include "kernels.inl"
 }  // namespace baseline
 
@@ -51,7 +48,6 @@ namespace baseline {
 #  define ROTARY_BACKEND_F16C 1
 ROTARY_TARGET_BEGIN("avx2,fma,f16c")
 namespace avx2 {
-#  include ROTARY_LANES_FILE
 #  include "kernels.inl"
 }  // namespace avx2
 ROTARY_TARGET_END
@@ -62,7 +58,6 @@ ROTARY_TARGET_END
 #  define ROTARY_BACKEND_VECTORS 4
 ROTARY_TARGET_BEGIN("avx512f,avx512bw,avx512vl,avx512dq,avx2,fma,f16c")
 namespace avx512 {
-#  include ROTARY_LANES_FILE
 #  include "kernels.inl"
 }  // namespace avx512
 ROTARY_TARGET_END
@@ -71,7 +66,6 @@ ROTARY_TARGET_END
 #  define ROTARY_BACKEND_BF16 1
 ROTARY_TARGET_BEGIN("avx512bf16,avx512f,avx512bw,avx512vl,avx512dq,avx2,fma,f16c")
 namespace avx512_bf16 {
-#  include ROTARY_LANES_FILE
 #  include "kernels.inl"
 }  // namespace avx512_bf16
 ROTARY_TARGET_END
@@ -82,7 +76,6 @@ ROTARY_TARGET_END
 #  define ROTARY_BACKEND_FP16 1
 ROTARY_TARGET_BEGIN("avx512fp16,avx512f,avx512bw,avx512vl,avx512dq,avx2,fma,f16c")
 namespace avx512_fp16 {
-#  include ROTARY_LANES_FILE
 #  include "kernels.inl"
 }  // namespace avx512_fp16
 ROTARY_TARGET_END
@@ -93,7 +86,6 @@ ROTARY_TARGET_END
 #undef ROTARY_BACKEND_F16C
 #undef ROTARY_BACKEND_BF16
 #undef ROTARY_BACKEND_FP16
-#undef ROTARY_LANES_FILE
 #undef ROTARY_UNROLL
 #undef ROTARY_TARGET_BEGIN
 #undef ROTARY_TARGET_END

@@ -1,0 +1,201 @@
+// Vectors of numbers for GNU compilers: loads, stores, and the conversions between the stored and the computed type.
+// Part of every backend; float16 as C means native half arithmetic on raw bits.
+
+template <class C>
+struct lane {
+  using type = C;
+};
+template <>
+struct lane<float16> {
+  using type = std::uint16_t;
+};
+
+template <class C, std::size_t W>
+struct vec {
+  typedef typename lane<C>::type type __attribute__((vector_size(sizeof(C) * W)));
+};
+template <class C, std::size_t W>
+using vec_t = typename vec<C, W>::type;
+
+template <class C, std::size_t W>
+ROTARY_INLINE vec_t<C, W> load_bytes(const void* from) {
+  vec_t<C, W> v;
+  std::memcpy(&v, from, sizeof v);
+  return v;
+}
+
+template <std::size_t W>
+ROTARY_INLINE vec_t<std::uint32_t, W> select(vec_t<std::int32_t, W> condition, vec_t<std::uint32_t, W> yes,
+                                             vec_t<std::uint32_t, W> no) {
+  const vec_t<std::uint32_t, W> mask = reinterpret_cast<vec_t<std::uint32_t, W>>(condition);
+  return (mask & yes) | (~mask & no);
+}
+
+// 16-bit storage <-> float. The integer forms are those of types.hpp, lane by lane.
+
+template <std::size_t W>
+ROTARY_INLINE vec_t<float, W> widen(vec_t<std::uint16_t, W> bits, bfloat16) {
+  return reinterpret_cast<vec_t<float, W>>(__builtin_convertvector(bits, vec_t<std::uint32_t, W>) << 16);
+}
+
+template <std::size_t W>
+ROTARY_INLINE vec_t<float, W> widen(vec_t<std::uint16_t, W> bits, float16) {
+#if ROTARY_BACKEND_F16C
+  if constexpr (W >= 8) {
+    vec_t<float, W> v;
+    __asm__("vcvtph2ps {%1, %0|%0, %1}" : "=v"(v) : "v"(bits));
+    return v;
+  }
+#elif defined(__aarch64__)
+  if constexpr (W == 4) {
+    vec_t<float, W> v;
+    __asm__("fcvtl %0.4s, %1.4h" : "=w"(v) : "w"(bits));
+    return v;
+  }
+#endif
+  using u32 = vec_t<std::uint32_t, W>;
+  using i32 = vec_t<std::int32_t, W>;
+  const u32 u = __builtin_convertvector(bits, u32);
+  const u32 sign = (u & 0x8000u) << 16, magnitude = u & 0x7fffu;
+  const i32 m = reinterpret_cast<i32>(magnitude);
+  const u32 normal = (magnitude << 13) + 0x38000000u;
+  const u32 special = (magnitude << 13) | 0x7f800000u | (reinterpret_cast<u32>(m > 0x7c00) & 0x400000u);
+  const u32 subnormal = reinterpret_cast<u32>(__builtin_convertvector(m, vec_t<float, W>) * 0x1p-24f);
+  return reinterpret_cast<vec_t<float, W>>(sign |
+                                           select<W>(m < 0x400, subnormal, select<W>(m < 0x7c00, normal, special)));
+}
+
+// Rounded to bfloat16 in the upper 16 bits; the lower ones are left over.
+template <std::size_t W>
+ROTARY_INLINE vec_t<std::uint32_t, W> rounded(vec_t<float, W> value) {
+  using u32 = vec_t<std::uint32_t, W>;
+  const u32 u = reinterpret_cast<u32>(value);
+  const vec_t<std::int32_t, W> magnitude = reinterpret_cast<vec_t<std::int32_t, W>>(u & 0x7fffffffu);
+  return select<W>(magnitude > 0x7f800000, u | 0x400000u, u + 0x7fffu + ((u >> 16) & 1u));
+}
+
+template <std::size_t W>
+ROTARY_INLINE vec_t<std::uint16_t, W> narrow(vec_t<float, W> value, bfloat16) {
+#if ROTARY_BACKEND_BF16
+  if constexpr (W >= 8) {
+    vec_t<std::uint16_t, W> bits;
+    __asm__("vcvtneps2bf16 {%1, %0|%0, %1}" : "=v"(bits) : "v"(value));
+    return bits;
+  }
+#endif
+  return __builtin_convertvector(rounded<W>(value) >> 16, vec_t<std::uint16_t, W>);
+}
+
+template <std::size_t W>
+ROTARY_INLINE vec_t<std::uint16_t, W> narrow(vec_t<float, W> value, float16) {
+#if ROTARY_BACKEND_F16C
+  if constexpr (W >= 8) {
+    vec_t<std::uint16_t, W> bits;
+    __asm__("vcvtps2ph {$0, %1, %0|%0, %1, 0}" : "=v"(bits) : "v"(value));
+    return bits;
+  }
+#elif defined(__aarch64__)
+  if constexpr (W == 4) {
+    vec_t<std::uint16_t, W> bits;
+    __asm__("fcvtn %0.4h, %1.4s" : "=w"(bits) : "w"(value));
+    return bits;
+  }
+#endif
+  using u32 = vec_t<std::uint32_t, W>;
+  using i32 = vec_t<std::int32_t, W>;
+  const u32 u = reinterpret_cast<u32>(value);
+  const u32 sign = (u >> 16) & 0x8000u, magnitude = u & 0x7fffffffu;
+  const i32 m = reinterpret_cast<i32>(magnitude);
+  const u32 normal = (magnitude + 0xfffu + ((magnitude >> 13) & 1u) - 0x38000000u) >> 13;
+  // 0.5 has an ulp of 2^-24, float16's least subnormal: the addition rounds to it, to nearest even.
+  const vec_t<float, W> shifted = reinterpret_cast<vec_t<float, W>>(magnitude) + 0.5f;
+  const u32 subnormal = reinterpret_cast<u32>(shifted) - 0x3f000000u;
+  const u32 nan = 0x7e00u | ((magnitude >> 13) & 0x3ffu);
+  const u32 special = select<W>(m > 0x7f800000, nan, u32{} + 0x7c00u);
+  const u32 bits = select<W>(m < 0x38800000, subnormal, select<W>(m < 0x477ff000, normal, special));
+  return __builtin_convertvector(sign | bits, vec_t<std::uint16_t, W>);
+}
+
+template <std::size_t W>
+ROTARY_INLINE vec_t<std::uint64_t, W> select(vec_t<std::int64_t, W> condition, vec_t<std::uint64_t, W> yes,
+                                             vec_t<std::uint64_t, W> no) {
+  const vec_t<std::uint64_t, W> mask = reinterpret_cast<vec_t<std::uint64_t, W>>(condition);
+  return (mask & yes) | (~mask & no);
+}
+
+// double_to_bfloat16_bits of types.hpp, lane by lane.
+template <std::size_t W>
+ROTARY_INLINE vec_t<std::uint16_t, W> narrow(vec_t<double, W> value, bfloat16) {
+  using u64 = vec_t<std::uint64_t, W>;
+  using i64 = vec_t<std::int64_t, W>;
+  const u64 u = reinterpret_cast<u64>(value), sign = (u >> 48) & 0x8000u, magnitude = u & 0x7fffffffffffffffu;
+  const i64 m = reinterpret_cast<i64>(magnitude);
+  const u64 normal = ((magnitude + 0xfffffffffffu + ((magnitude >> 45) & 1u)) >> 45) - (896u << 7);
+  const u64 finite = select<W>(reinterpret_cast<i64>(normal) < 0x7f80, normal, u64{} + 0x7f80u);
+  const u64 nan = 0x7fc0u | ((magnitude >> 45) & 0x7fu);
+  const u64 subnormal =
+      reinterpret_cast<u64>(reinterpret_cast<vec_t<double, W>>(magnitude) + 0x1p-81) - bit_cast<std::uint64_t>(0x1p-81);
+  const u64 special = select<W>(m > 0x7ff0000000000000, nan, finite);
+  return __builtin_convertvector(sign | select<W>(m < (std::int64_t{897} << 52), subnormal, special),
+                                 vec_t<std::uint16_t, W>);
+}
+
+// Round to odd, so that a second rounding to float16 is correct: see double_to_float_odd in types.hpp.
+template <std::size_t W>
+ROTARY_INLINE vec_t<float, W> round_to_odd(vec_t<double, W> value) {
+  using u64 = vec_t<std::uint64_t, W>;
+  constexpr std::uint64_t below_float = (std::uint64_t{1} << 29) - 1;
+  const u64 u = reinterpret_cast<u64>(value);
+  const u64 sticky = ((u & below_float) + below_float) & (below_float + 1);
+  return __builtin_convertvector(reinterpret_cast<vec_t<double, W>>((u & ~below_float) | sticky), vec_t<float, W>);
+}
+
+/// W elements stored as T, in the compute type C.
+template <class C, std::size_t W, class T>
+ROTARY_INLINE vec_t<C, W> load_vector(const T* from) {
+  if constexpr (std::is_same<T, C>::value) {
+    return load_bytes<C, W>(from);
+  } else if constexpr (std::is_same<T, float>::value || std::is_same<T, double>::value) {
+    return __builtin_convertvector((load_bytes<T, W>(from)), vec_t<C, W>);
+  } else if constexpr (std::is_same<C, float>::value) {
+    return widen<W>(load_bytes<std::uint16_t, W>(from), T());
+  } else if constexpr (std::is_same<T, float16>::value) {
+    return __builtin_convertvector((widen<W>(load_bytes<std::uint16_t, W>(from), T())), vec_t<C, W>);
+  } else {
+    vec_t<C, W> v;
+    for (std::size_t i = 0; i < W; ++i) v[i] = load_scalar<C>(from + i);
+    return v;
+  }
+}
+
+template <class C, std::size_t W, class T>
+ROTARY_INLINE void store_vector(T* to, vec_t<C, W> value) {
+  if constexpr (std::is_same<T, C>::value) {
+    std::memcpy(to, &value, sizeof value);
+  } else if constexpr (std::is_same<T, float>::value || std::is_same<T, double>::value) {
+    const vec_t<T, W> converted = __builtin_convertvector(value, vec_t<T, W>);
+    std::memcpy(to, &converted, sizeof converted);
+  } else if constexpr (std::is_same<C, float>::value) {
+    const vec_t<std::uint16_t, W> bits = narrow<W>(value, T());
+    std::memcpy(to, &bits, sizeof bits);
+  } else if constexpr (std::is_same<T, float16>::value) {
+    const vec_t<std::uint16_t, W> bits = narrow<W>(round_to_odd<W>(value), T());
+    std::memcpy(to, &bits, sizeof bits);
+  } else {
+    const vec_t<std::uint16_t, W> bits = narrow<W>(value, T());
+    std::memcpy(to, &bits, sizeof bits);
+  }
+}
+
+/// As store_vector, past the caches: for what is written once and too large to stay in them. Aligned to its size.
+template <class C, std::size_t W, class T>
+ROTARY_INLINE void stream_vector(T* to, vec_t<C, W> value) {
+#if ROTARY_BACKEND_LANES >= 8
+  if constexpr (std::is_same<C, double>::value && std::is_same<T, float>::value) {
+    const vec_t<float, W> converted = __builtin_convertvector(value, vec_t<float, W>);
+    __asm__ volatile("vmovntps {%1, (%0)|[%0], %1}" : : "r"(to), "v"(converted) : "memory");
+    return;
+  }
+#endif
+  store_vector<C, W>(to, value);
+}
