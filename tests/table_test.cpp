@@ -32,6 +32,8 @@ void* counted_or_throw(std::size_t size, std::size_t alignment = alignof(std::ma
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
 }
+// Not inlined: g++ would warn of a free() behind `new`, which it sees but half replaced.
+[[gnu::noinline]] void release(void* memory) { std::free(memory); }
 }  // namespace
 
 // The other forms of the standard library call these.
@@ -43,10 +45,10 @@ void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
 void* operator new(std::size_t size, std::align_val_t a, const std::nothrow_t&) noexcept {
   return counted(size, static_cast<std::size_t>(a));
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory) noexcept { release(memory); }
+void operator delete(void* memory, std::size_t) noexcept { release(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { release(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { release(memory); }
 
 #if defined(__has_feature)
 #  if __has_feature(address_sanitizer)
