@@ -119,7 +119,7 @@ options parse(int argc, char** argv) {
   }
   // Before the user's own, so that those win.
   repetitions = chosen.quick ? "--benchmark_repetitions=3" : "--benchmark_repetitions=9";
-  min_time = chosen.quick ? "--benchmark_min_time=0.001" : "--benchmark_min_time=0.008";
+  min_time = chosen.quick ? "--benchmark_min_time=0.001" : "--benchmark_min_time=0.012";
   rest.insert(rest.begin() + 1, {&interleave[0], &repetitions[0], &min_time[0]});
   int count = static_cast<int>(rest.size());
   benchmark::Initialize(&count, rest.data());
