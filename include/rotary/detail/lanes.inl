@@ -1,6 +1,8 @@
 // What the kernels compute with: lanes<C, W>, W numbers of the compute type C, and twin<W>, 2 * W bfloat16 numbers as
 // floats. Part of every backend of GNU compilers; lanes_portable.inl has the same functions over plain arrays.
 
+#include "vectors.inl"
+
 // Native half arithmetic: compilers differ in what they call its type, so the operations are written out.
 #if ROTARY_BACKEND_FP16
 template <std::size_t W>
