@@ -1,11 +1,7 @@
 // The body of a backend: everything that is compiled once per instruction set, written once. backends.hpp includes it
 // inside the backend's namespace and target region.
 #if ROTARY_GNU
-// In this order, which sorting would break: lanes are made of vectors.
-// clang-format off
-#  include "vectors.inl"
 #  include "lanes.inl"
-// clang-format on
 #else
 #  include "lanes_portable.inl"
 #endif
