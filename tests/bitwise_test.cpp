@@ -14,6 +14,7 @@
 
 #include "every_backend.hpp"
 #include "reference.hpp"
+#include "type_names.hpp"
 
 namespace {
 
@@ -85,7 +86,7 @@ class Bitwise : public testing::Test {
 };
 
 using Elements = testing::Types<float, double, rotary::float16, rotary::bfloat16>;
-TYPED_TEST_SUITE(Bitwise, Elements);
+TYPED_TEST_SUITE(Bitwise, Elements, type_names);
 
 TYPED_TEST(Bitwise, InPlaceEqualsOutOfPlace) {
   using T = TypeParam;

@@ -19,6 +19,7 @@
 #include "every_backend.hpp"
 #include "guarded.hpp"
 #include "reference.hpp"
+#include "type_names.hpp"
 
 namespace cross_product {
 
@@ -35,14 +36,6 @@ template <class T>
 constexpr bool is_16_bit = sizeof(T) == 2;
 template <class T>
 constexpr reference::format format_of = std::is_same<T, float16>::value ? reference::binary16 : reference::bfloat;
-
-template <class T>
-const char* name_of() {
-  return std::is_same<T, float>::value     ? "f32"
-         : std::is_same<T, double>::value  ? "f64"
-         : std::is_same<T, float16>::value ? "f16"
-                                           : "bf16";
-}
 
 template <class T>
 double value_of(T x) {
@@ -284,8 +277,8 @@ class comparison {
   static constexpr std::size_t tokens = 2;
 
   void print(const char* what) const {
-    std::printf("[ %-8s ] %s -> %s by rows of %s: %zu rotations, %zu numbers compared\n", "CROSSED", name_of<From>(),
-                name_of<To>(), name_of<Row>(), rotations_, compared_);
+    std::printf("[ %-8s ] %s -> %s by rows of %s: %zu rotations, %zu numbers compared\n", "CROSSED", type_name<From>(),
+                type_name<To>(), type_name<Row>(), rotations_, compared_);
     std::printf("[ %-8s ] %s; on", "", what);
     for (const backend which : backends::available()) std::printf(" %s", rotary::name(which));
     std::printf("\n");
@@ -471,11 +464,12 @@ class comparison {
         fault = "the source was written";
       }
       if (!fault.empty()) {
-        ADD_FAILURE() << name_of<From>() << " -> " << name_of<To>() << (in_place ? " in place" : " out of place")
-                      << ", rows of " << name_of<Row>() << ", " << name_of(form_) << ", backend " << rotary::name(which)
-                      << ", pairing " << (how.pairing == pairing::interleaved ? "interleaved" : "split_half")
-                      << ", stored " << (how.stored == pairing::interleaved ? "interleaved" : "split_half") << ", "
-                      << part.name << ", rotary_dim " << part.rotary_dim << ", offset " << part.offset << ", head_dim "
+        ADD_FAILURE() << type_name<From>() << " -> " << type_name<To>() << (in_place ? " in place" : " out of place")
+                      << ", rows of " << type_name<Row>() << ", " << name_of(form_) << ", backend "
+                      << rotary::name(which) << ", pairing "
+                      << (how.pairing == pairing::interleaved ? "interleaved" : "split_half") << ", stored "
+                      << (how.stored == pairing::interleaved ? "interleaved" : "split_half") << ", " << part.name
+                      << ", rotary_dim " << part.rotary_dim << ", offset " << part.offset << ", head_dim "
                       << part.head_dim << ", batch " << from.view.batch << ", heads " << from.view.heads << ", from "
                       << name_of(from_memory) << ", to " << name_of(to_memory) << "\n"
                       << fault;

@@ -13,6 +13,7 @@
 #include "every_backend.hpp"
 #include "guarded.hpp"
 #include "reference.hpp"
+#include "type_names.hpp"
 
 namespace {
 
@@ -66,7 +67,7 @@ double dot(const std::vector<T>& x, const std::vector<T>& y) {
 template <class T>
 class Properties : public testing::Test {};
 using Reals = testing::Types<float, double>;
-TYPED_TEST_SUITE(Properties, Reals);
+TYPED_TEST_SUITE(Properties, Reals, type_names);
 
 // Every even rotary_dim from 2 to 576, so that every number of whole vectors meets every kind of rest.
 TYPED_TEST(Properties, EveryRotaryDimAgreesWithTheReferenceAndKeepsLengths) {
@@ -145,8 +146,8 @@ TYPED_TEST(Properties, WideHeads) {
               const layout how(read, gap, write);
               backends::on_each([&](rotary::backend which) {
                 guarded::array<T> y(x.size());
-                const auto from = rotary::thd(x.data(), 1, heads, d + gap),
-                           to = rotary::thd(y.data(), 1, heads, d + gap);
+                const auto from = rotary::thd(x.data(), 1, heads, d + gap);
+                const auto to = rotary::thd(y.data(), 1, heads, d + gap);
                 if (adjoint) {
                   rotary::rotate_adjoint(from, to, rows, position, how, {}, scale);
                 } else {

@@ -10,6 +10,7 @@
 
 #include "flush_subnormals.hpp"
 #include "reference.hpp"
+#include "type_names.hpp"
 
 namespace {
 
@@ -104,7 +105,7 @@ cases<From> ties_and_neighbours() {
 template <class Half>
 class Conversions : public testing::Test {};
 using Halves = testing::Types<float16, bfloat16>;
-TYPED_TEST_SUITE(Conversions, Halves);
+TYPED_TEST_SUITE(Conversions, Halves, type_names);
 
 class Mode {
  public:
