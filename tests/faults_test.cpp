@@ -546,8 +546,7 @@ void expect_size_works(std::size_t d, pairing p) {
     for (std::size_t j = 0; j < d / 2; ++j) {
       const std::size_t a = head + reference::first_channel(interleaved, j);
       const std::size_t b = head + reference::second_channel(interleaved, d / 2, j);
-      const reference::phasor at = reference::phasor_at(131, of.inv_freq()[j]);
-      const double cos = static_cast<double>(at.cos), sin = static_cast<double>(at.sin);
+      const double cos = std::cos(131.0 * of.inv_freq()[j]), sin = std::sin(131.0 * of.inv_freq()[j]);
       const double u = double{before[a]}, v = double{before[b]}, length = std::hypot(u, v);
       of_values = std::fmax(of_values, std::fabs(double{x[a]} - (u * cos - v * sin)) / length);
       of_values = std::fmax(of_values, std::fabs(double{x[b]} - (v * cos + u * sin)) / length);
