@@ -38,7 +38,13 @@ template <>
 struct rotary::element<Eigen::half> {
   using format = rotary::float16;
 };
-#if defined(__FLT16_MANT_DIG__)
+// g++ for Arm describes _Float16 from version 12 on, but accepts it in C++ from 13 on.
+#if defined(__FLT16_MANT_DIG__) && !(defined(__aarch64__) && !defined(__clang__) && __GNUC__ < 13)
+#  define HAS_FLOAT16 1
+#else
+#  define HAS_FLOAT16 0
+#endif
+#if HAS_FLOAT16
 __extension__ typedef _Float16 compiler_float16;
 template <>
 struct rotary::element<compiler_float16> {
@@ -698,7 +704,7 @@ void check_own_type() {
 TEST(OwnTypes, RawBfloat16) { check_own_type<project::raw_bfloat16, rotary::bfloat16>(); }
 TEST(OwnTypes, RawFloat16) { check_own_type<project::raw_float16, rotary::float16>(); }
 TEST(OwnTypes, EigenHalf) { check_own_type<Eigen::half, rotary::float16>(); }
-#if defined(__FLT16_MANT_DIG__)
+#if HAS_FLOAT16
 TEST(OwnTypes, CompilersFloat16) { check_own_type<compiler_float16, rotary::float16>(); }
 #endif
 
