@@ -1,8 +1,10 @@
-// The heads of one token. Part of every backend.
+// Runs of heads. Part of every backend.
 //
-// A kernel sees a row of cos and sin and the heads of one token that share it. Blocks of pairs are outside, heads
-// inside, so that a block's cos and sin stay in registers for all heads. Where the pairs are no multiple of the lanes,
-// the last vector overlaps the one before it; in place this is right because both are loaded before either is stored.
+// A kernel sees heads a stride apart and rows of cos and sin: one row for all the heads of a token, or, where tokens
+// lie closer together than heads, one head of token after token with a row for each. Blocks of pairs are outside, heads
+// inside, so that the cos and sin of a block stay in registers for all heads of a token. Where the pairs are no
+// multiple of the lanes, the last vector overlaps the one before it; in place this is right because both are loaded
+// before either is stored.
 
 /// The type to compute in: that of the table, but double where any side is double, and float for stored 16-bit numbers.
 /// Only float16 tables with float16 data stay in half, on a CPU that has such arithmetic.
@@ -22,7 +24,7 @@ using scalar_of = std::conditional_t<std::is_same<C, double>::value, double, flo
 template <class C>
 constexpr std::size_t widest = ROTARY_BACKEND_LANES * sizeof(float) / sizeof(C);
 
-/// The heads of one token: pointers at the rotated block of the first, and a row of the compute type.
+/// `heads` heads: pointers at the rotated block of the first, and its row in the compute type.
 template <class From, class To, class C>
 struct head_run {
   const From* from;
@@ -31,8 +33,18 @@ struct head_run {
   std::size_t heads;
   const C* cos;
   const C* sin;
-  std::size_t pairs;  // of this row; they may be a part of the block
-  std::size_t half;   // from a channel to its partner under split_half: all pairs of the block
+  std::ptrdiff_t row_step;  // from the row of a head to that of the next; 0: they share it
+  std::size_t pairs;        // of this row; they may be a part of the block
+  std::size_t half;         // from a channel to its partner under split_half: all pairs of the block
+
+  /// On to the next head; true if there is one and it has a row of its own.
+  ROTARY_INLINE bool step() {
+    from += from_stride;
+    to += to_stride;
+    cos += row_step;
+    sin += row_step;
+    return --heads != 0 && row_step != 0;
+  }
 };
 
 template <class V, class From, class To>
@@ -42,36 +54,45 @@ ROTARY_INLINE void rotate_halves(const From* from, To* to, std::size_t half, V c
   multiply_add(b, c, a, s).store(to + half);
 }
 
-// `Vectors` whole vectors of pairs from `first` on, then, if Tail, the last of the row.
+/// The cos and sin of the `Vectors` whole vectors of pairs from `first` on, then, if Tail, of the last of the row.
+template <class V, std::size_t Vectors, bool Tail>
+struct half_factors {
+  static constexpr std::size_t all = Vectors + (Tail ? 1 : 0);
+  V c[all], s[all];
+
+  template <class C>
+  ROTARY_INLINE void load(const C* cos, const C* sin, std::size_t first, std::size_t tail) {
+    ROTARY_UNROLL
+    for (std::size_t k = 0; k < all; ++k) {
+      const std::size_t pair = k < Vectors ? first + k * V::size : tail;
+      c[k] = V::load_row(cos + pair);
+      s[k] = V::load_row(sin + pair);
+    }
+  }
+};
+
 template <class V, std::size_t Vectors, bool Tail, class From, class To, class C>
 ROTARY_INLINE void split_half_block(head_run<From, To, C> x, std::size_t first) {
-  constexpr std::size_t all = Vectors + (Tail ? 1 : 0);
   const std::size_t tail = x.pairs - V::size;
-  V c[all], s[all];
-  ROTARY_UNROLL
-  for (std::size_t k = 0; k < all; ++k) {
-    const std::size_t pair = k < Vectors ? first + k * V::size : tail;
-    c[k] = V::load_row(x.cos + pair);
-    s[k] = V::load_row(x.sin + pair);
-  }
-  const From* from = x.from + first;
-  To* to = x.to + first;
-  for (std::size_t h = 0; h < x.heads; ++h) {
+  half_factors<V, Vectors, Tail> by;
+  by.load(x.cos, x.sin, first, tail);
+  while (x.heads != 0) {
+    const From* const from = x.from + first;
+    To* const to = x.to + first;
     V last_a{}, last_b{};
     if constexpr (Tail) {
-      last_a = V::load(from + (tail - first));
-      last_b = V::load(from + (tail - first) + x.half);
+      last_a = V::load(x.from + tail);
+      last_b = V::load(x.from + tail + x.half);
     }
     ROTARY_UNROLL
     for (std::size_t k = 0; k < Vectors; ++k) {
-      rotate_halves<V>(from + k * V::size, to + k * V::size, x.half, c[k], s[k]);
+      rotate_halves<V>(from + k * V::size, to + k * V::size, x.half, by.c[k], by.s[k]);
     }
     if constexpr (Tail) {
-      multiply_subtract(last_a, c[all - 1], last_b, s[all - 1]).store(to + (tail - first));
-      multiply_add(last_b, c[all - 1], last_a, s[all - 1]).store(to + (tail - first) + x.half);
+      multiply_subtract(last_a, by.c[Vectors], last_b, by.s[Vectors]).store(x.to + tail);
+      multiply_add(last_b, by.c[Vectors], last_a, by.s[Vectors]).store(x.to + tail + x.half);
     }
-    from += x.from_stride;
-    to += x.to_stride;
+    if (x.step()) by.load(x.cos, x.sin, first, tail);
   }
 }
 
@@ -104,53 +125,62 @@ struct turn<twin<W>> {
   }
 };
 
-// As split_half_block, but a vector holds V::size channels, and `first` counts channels.
+/// As half_factors, but a vector holds V::size channels, and `first` and `tail` count channels.
+template <class V, std::size_t Vectors, bool Tail>
+struct turns {
+  static constexpr std::size_t all = Vectors + (Tail ? 1 : 0);
+  turn<V> by[all];
+
+  template <class C>
+  ROTARY_INLINE void load(const C* cos, const C* sin, std::size_t first, std::size_t tail) {
+    ROTARY_UNROLL
+    for (std::size_t k = 0; k < all; ++k) {
+      const std::size_t pair = (k < Vectors ? first + k * V::size : tail) / 2;
+      by[k].load(cos + pair, sin + pair);
+    }
+  }
+};
+
 template <class V, std::size_t Vectors, bool Tail, class From, class To, class C>
 ROTARY_INLINE void interleaved_block(head_run<From, To, C> x, std::size_t first) {
-  constexpr std::size_t all = Vectors + (Tail ? 1 : 0);
   const std::size_t tail = 2 * x.pairs - V::size;
-  turn<V> turns[all];
-  ROTARY_UNROLL
-  for (std::size_t k = 0; k < all; ++k) {
-    const std::size_t pair = (k < Vectors ? first + k * V::size : tail) / 2;
-    turns[k].load(x.cos + pair, x.sin + pair);
-  }
-  const From* from = x.from + first;
-  To* to = x.to + first;
-  for (std::size_t h = 0; h < x.heads; ++h) {
+  turns<V, Vectors, Tail> turn;
+  turn.load(x.cos, x.sin, first, tail);
+  while (x.heads != 0) {
+    const From* const from = x.from + first;
+    To* const to = x.to + first;
     V last{};
-    if constexpr (Tail) last = turns[all - 1].apply(V::load(from + (tail - first)));
+    if constexpr (Tail) last = turn.by[Vectors].apply(V::load(x.from + tail));
     ROTARY_UNROLL
-    for (std::size_t k = 0; k < Vectors; ++k) turns[k].apply(V::load(from + k * V::size)).store(to + k * V::size);
-    if constexpr (Tail) last.store(to + (tail - first));
-    from += x.from_stride;
-    to += x.to_stride;
+    for (std::size_t k = 0; k < Vectors; ++k) turn.by[k].apply(V::load(from + k * V::size)).store(to + k * V::size);
+    if constexpr (Tail) last.store(x.to + tail);
+    if (x.step()) turn.load(x.cos, x.sin, first, tail);
   }
 }
 
 // Reads one pairing and writes the other. Out of place only, so that the last vector may simply overlap.
 template <class V, pairing Read, class From, class To, class C>
 ROTARY_INLINE void repair_block(head_run<From, To, C> x, std::size_t first) {
-  const V c = V::load_row(x.cos + first), s = V::load_row(x.sin + first);
-  const From* from = x.from;
-  To* to = x.to;
-  for (std::size_t h = 0; h < x.heads; ++h) {
+  V c = V::load_row(x.cos + first), s = V::load_row(x.sin + first);
+  while (x.heads != 0) {
     V a, b;
     if constexpr (Read == pairing::interleaved) {
-      load_interleaved(from + 2 * first, a, b);
+      load_interleaved(x.from + 2 * first, a, b);
     } else {
-      a = V::load(from + first);
-      b = V::load(from + first + x.half);
+      a = V::load(x.from + first);
+      b = V::load(x.from + first + x.half);
     }
     const V turned_a = multiply_subtract(a, c, b, s), turned_b = multiply_add(b, c, a, s);
     if constexpr (Read == pairing::interleaved) {
-      turned_a.store(to + first);
-      turned_b.store(to + first + x.half);
+      turned_a.store(x.to + first);
+      turned_b.store(x.to + first + x.half);
     } else {
-      store_interleaved(to + 2 * first, turned_a, turned_b);
+      store_interleaved(x.to + 2 * first, turned_a, turned_b);
     }
-    from += x.from_stride;
-    to += x.to_stride;
+    if (x.step()) {
+      c = V::load_row(x.cos + first);
+      s = V::load_row(x.sin + first);
+    }
   }
 }
 
@@ -164,16 +194,14 @@ ROTARY_INLINE void rotate_scalar(head_run<From, To, C> x) {
   using S = scalar_of<C>;
   const std::size_t read_step = Read == pairing::split_half ? x.half : 1;
   const std::size_t write_step = Write == pairing::split_half ? x.half : 1;
-  for (std::size_t j = 0; j < x.pairs; ++j) {
-    const S c = load_scalar<S>(x.cos + j), s = load_scalar<S>(x.sin + j);
-    const From* from = x.from + first_member<Read>(j);
-    To* to = x.to + first_member<Write>(j);
-    for (std::size_t h = 0; h < x.heads; ++h) {
+  for (; x.heads != 0; x.step()) {
+    for (std::size_t j = 0; j < x.pairs; ++j) {
+      const From* const from = x.from + first_member<Read>(j);
+      To* const to = x.to + first_member<Write>(j);
+      const S c = load_scalar<S>(x.cos + j), s = load_scalar<S>(x.sin + j);
       const S a = load_scalar<S>(from), b = load_scalar<S>(from + read_step);
       store_scalar<S>(to, a * c - b * s);
       store_scalar<S>(to + write_step, b * c + a * s);
-      from += x.from_stride;
-      to += x.to_stride;
     }
   }
 }
@@ -232,7 +260,7 @@ ROTARY_INLINE void rotate_by_width(head_run<From, To, C> x) {
   }
 }
 
-/// Rotates the heads of one token.
+/// Rotates a run of heads.
 template <pairing Read, pairing Write, class From, class To, class C>
 ROTARY_NOINLINE void rotate_heads(head_run<From, To, C> x) {
   constexpr std::size_t factor = Read == pairing::interleaved ? 2 : 1;
@@ -241,42 +269,5 @@ ROTARY_NOINLINE void rotate_heads(head_run<From, To, C> x) {
     rotate_by_width<twin<widest<C>>, ROTARY_BACKEND_VECTORS * factor / 2, Read, Write>(x);
   } else {
     rotate_by_width<lanes<C, widest<C>>, ROTARY_BACKEND_VECTORS * factor, Read, Write>(x);
-  }
-}
-
-// count numbers of a row, widened to the compute type and multiplied by the factor.
-template <class C, class Row>
-ROTARY_INLINE void read_row(const Row* from, std::ptrdiff_t step, std::size_t count, double factor, C* to) {
-  using S = scalar_of<C>;
-  using V = lanes<S, widest<S>>;
-  const V factors = V::all(static_cast<S>(factor));
-  std::size_t j = 0;
-  if (step == 1) {
-    for (; j + V::size <= count; j += V::size) multiply(V::load(from + j), factors).store(to + j);
-  } else {
-    for (; j + V::size <= count; j += V::size) multiply(V::load_every_second(from + 2 * j), factors).store(to + j);
-  }
-  for (; j < count; ++j) {
-    const S value = load_scalar<S>(from + static_cast<std::ptrdiff_t>(j) * step) * static_cast<S>(factor);
-    store_scalar<S>(to + j, value);
-  }
-}
-
-/// Rotates the heads of one token by a row that must be converted, gathered or multiplied first.
-template <pairing Read, pairing Write, class Row, class From, class To, class C>
-ROTARY_NOINLINE void rotate_heads_by(const rotation_job& job, const Row* cos, const Row* sin, head_run<From, To, C> x) {
-  constexpr std::size_t most = 512;  // pairs at a time
-  C cos_part[most], sin_part[most];
-  x.cos = cos_part;
-  x.sin = sin_part;
-  for (std::size_t left = job.table.pairs; left != 0; left -= x.pairs) {
-    x.pairs = left > most ? most / 2 : left;
-    read_row(cos, job.table.pair_step, x.pairs, job.cos_factor, cos_part);
-    read_row(sin, job.table.pair_step, x.pairs, job.sin_factor, sin_part);
-    rotate_heads<Read, Write>(x);
-    cos += static_cast<std::ptrdiff_t>(x.pairs) * job.table.pair_step;
-    sin += static_cast<std::ptrdiff_t>(x.pairs) * job.table.pair_step;
-    x.from += first_member<Read>(x.pairs);
-    x.to += first_member<Write>(x.pairs);
   }
 }
