@@ -24,6 +24,9 @@ void check(const char* what, double value, double limit) {
   std::printf("   %-72s %9.2g %9.2g   %s\n", what, value, limit, within ? "ok" : "TOO LARGE");
 }
 
+// The larger of the two. Unlike std::fmax it keeps a NaN.
+double larger(double a, double b) { return std::isnan(a) || b <= a ? a : b; }
+
 void heading(int number, const char* text) { std::printf("\n%d. %s\n", number, text); }
 
 void columns(const char* left) { std::printf("   %-72s %9s %9s\n", left, "largest", "limit"); }
@@ -78,7 +81,7 @@ double difference_to(const float (&recorded)[384], const rotary::spectrum& spect
   rotary::rotate(rotary::thd(x.data(), golden_llama3::tokens, heads, golden_llama3::head_dim),
                  rows_at<float>(spectrum, {positions[0], positions[1], positions[2]}, mode));
   double most = 0.0;
-  for (std::size_t i = 0; i < x.size(); ++i) most = std::fmax(most, std::fabs(double{x[i]} - double{recorded[i]}));
+  for (std::size_t i = 0; i < x.size(); ++i) most = larger(most, std::fabs(double{x[i]} - double{recorded[i]}));
   return most;
 }
 
@@ -105,7 +108,7 @@ double drift(const std::vector<T>& before, const std::vector<T>& after) {
     for (std::size_t j = head; j < head + pairs; ++j) {
       const double was = std::hypot(static_cast<double>(before[j]), static_cast<double>(before[j + pairs]));
       const double is = std::hypot(static_cast<double>(after[j]), static_cast<double>(after[j + pairs]));
-      most = std::fmax(most, std::fabs(is / was - 1.0));
+      most = larger(most, std::fabs(is / was - 1.0));
     }
   }
   return most;
@@ -154,7 +157,7 @@ template <class T>
 double change_of_scores(const rotary::spectrum& spectrum, std::int64_t further) {
   const std::vector<double> near = scores<T>(spectrum, 5, 2), far = scores<T>(spectrum, 5 + further, 2 + further);
   double most = 0.0;
-  for (std::size_t head = 0; head < q_heads; ++head) most = std::fmax(most, std::fabs(near[head] - far[head]));
+  for (std::size_t head = 0; head < q_heads; ++head) most = larger(most, std::fabs(near[head] - far[head]));
   return most;
 }
 

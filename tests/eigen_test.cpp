@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <Eigen/Geometry>
+#include <algorithm>
 #include <cstring>
 #include <rotary/eigen.hpp>  // before the Tensor header, which it must not need
 #include <rotary/rotary.hpp>

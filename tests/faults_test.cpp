@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -107,7 +108,7 @@ void expect_rows_rounded_once(const reference::format& format) {
         const double value = static_cast<double>(wanted);
         const double permitted =
             reference::half_ulp(value, format.fraction_bits, format.least_exponent) + static_cast<double>(p) * 2.3e-16;
-        worst = std::fmax(worst, std::fabs(static_cast<double>(got) - value) / permitted);
+        worst = reference::larger(worst, std::fabs(static_cast<double>(got) - value) / permitted);
       }
     }
   }
@@ -252,7 +253,8 @@ TEST(PrecisionFaults, FloatProductOrRecurrenceTakenForExact) {
     for (std::size_t r = 0; r < 72; ++r) {
       for (std::size_t j = 0; j < 64; ++j) {
         const reference::phasor exact = reference::phasor_at(131000 + static_cast<std::int64_t>(r), of.inv_freq()[j]);
-        most = std::fmax(most, std::fabs(double{rows.view().cos[r * 128 + j]} - static_cast<double>(exact.cos)));
+        most =
+            reference::larger(most, std::fabs(double{rows.view().cos[r * 128 + j]} - static_cast<double>(exact.cos)));
       }
     }
     return most;
@@ -548,9 +550,9 @@ void expect_size_works(std::size_t d, pairing p) {
       const std::size_t b = head + reference::second_channel(interleaved, d / 2, j);
       const double cos = std::cos(131.0 * of.inv_freq()[j]), sin = std::sin(131.0 * of.inv_freq()[j]);
       const double u = double{before[a]}, v = double{before[b]}, length = std::hypot(u, v);
-      of_values = std::fmax(of_values, std::fabs(double{x[a]} - (u * cos - v * sin)) / length);
-      of_values = std::fmax(of_values, std::fabs(double{x[b]} - (v * cos + u * sin)) / length);
-      of_lengths = std::fmax(of_lengths, std::fabs(std::hypot(double{x[a]}, double{x[b]}) / length - 1.0));
+      of_values = reference::larger(of_values, std::fabs(double{x[a]} - (u * cos - v * sin)) / length);
+      of_values = reference::larger(of_values, std::fabs(double{x[b]} - (v * cos + u * sin)) / length);
+      of_lengths = reference::larger(of_lengths, std::fabs(std::hypot(double{x[a]}, double{x[b]}) / length - 1.0));
     }
   }
   EXPECT_LE(of_values, 3 * 0x1p-24) << "rotary_dim " << d;
@@ -892,7 +894,7 @@ TEST(ScalingFaults, CachedKeysKeepAnOlderTheta) {
     const std::vector<double> moved = rotated(cached, spectrum(difference), 2000, p);
     expect_near(moved, direct, 2e-12);
     double stale = 0.0;
-    for (std::size_t i = 0; i < 128; ++i) stale = std::fmax(stale, std::fabs(cached[i] - direct[i]));
+    for (std::size_t i = 0; i < 128; ++i) stale = reference::larger(stale, std::fabs(cached[i] - direct[i]));
     EXPECT_GT(stale, 0.1) << "the two thetas cannot be told apart";
   });
 }

@@ -13,6 +13,7 @@
 
 #include "every_backend.hpp"
 #include "golden.hpp"
+#include "reference.hpp"
 
 namespace {
 
@@ -208,7 +209,7 @@ double expect_exact(const rotation<float>& of, const std::vector<float>& got) {
       const double length = std::hypot(double{of.input[a]}, double{of.input[b]});
       for (const std::size_t i : {a, b}) {
         const double error = std::fabs(double{got[i]} - double{of.expected[i]}) / (0x1p-24 * length);
-        if (!(error <= worst)) worst = error;
+        worst = reference::larger(worst, error);
       }
     }
   }
@@ -225,7 +226,7 @@ TEST(GoldenRotations, FloatWithinThreeUnitsOfTheLengthOfThePair) {
     double worst = 0.0;
     for_each_of("f32", [&](const json& record) {
       const rotation<float> of(record);
-      worst = std::max(worst, expect_exact(of, rotated_every_way(of, spectrum_for(record))));
+      worst = reference::larger(worst, expect_exact(of, rotated_every_way(of, spectrum_for(record))));
     });
     std::printf("%s: float within %.2f * 2^-24 of the length of the pair\n", rotary::name(which), worst);
   });
@@ -280,7 +281,7 @@ void expect_near_recorded(const rotation<T>& of, const std::vector<T>& got, cons
   double most = 0.0;
   for (std::size_t i = 0; i < got.size(); ++i) {
     const double difference = std::fabs(static_cast<double>(got[i]) - static_cast<double>(theirs[i]));
-    if (!(difference <= most)) most = difference;
+    most = reference::larger(most, difference);
   }
   EXPECT_LE(most, oracle.at("max_abs_diff").template get<double>() + permitted);
 }
@@ -320,7 +321,7 @@ double largest_difference(const std::vector<float>& a, const std::vector<float>&
   double most = 0.0;
   for (std::size_t i = 0; i < a.size(); ++i) {
     const double difference = std::fabs(double{a[i]} - double{b[i]});
-    if (!(difference <= most)) most = difference;
+    most = reference::larger(most, difference);
   }
   return most;
 }
@@ -358,8 +359,8 @@ TEST(GoldenRotations, AnglesFloat32IsWhatTransformersComputes) {
     if (spectrum == spectra.end()) return;
     const double difference = largest_difference(in_place(of, spectrum->second, rotary::angles::float32), theirs);
     EXPECT_LE(difference, 3.0 * 0x1p-24);
-    of_mode = std::max(of_mode, difference);
-    of_exact = std::max(of_exact, largest_difference(in_place(of, spectrum_for(record)), theirs));
+    of_mode = reference::larger(of_mode, difference);
+    of_exact = reference::larger(of_exact, largest_difference(in_place(of, spectrum_for(record)), theirs));
     ++compared;
   });
   std::printf("%zu records, largest difference to transformers: angles::float32 %.2g, exact %.2g\n", compared, of_mode,
@@ -389,8 +390,8 @@ TEST(GoldenRotations, AnglesFloat32RecurrenceIsWhatGgmlComputes) {
     const json& parameters = record.at("parameters");
     if (same_arithmetic_as_ggml(parameters)) {
       EXPECT_LE(mode, 3.0 * 0x1p-24);
-      of_mode = std::max(of_mode, mode);
-      of_exact = std::max(of_exact, exact);
+      of_mode = reference::larger(of_mode, mode);
+      of_exact = reference::larger(of_exact, exact);
       ++compared;
     } else if (parameters.at("policy") != "longrope" && parameters.value("truncate", true) && exact > 1e-4) {
       // Ramps, whose ends ggml computes in float; it cannot leave them untruncated.

@@ -71,6 +71,9 @@ inline double half_ulp(double value, int fraction_bits, int least_exponent) {
   return power * std::ldexp(1.0, -fraction_bits - 1);
 }
 
+/// The larger of the two. Unlike std::fmax it keeps a NaN, so that no largest error hides one.
+inline double larger(double a, double b) { return std::isnan(a) || b <= a ? a : b; }
+
 // ---- rotation
 
 /// The channels of pair j in a rotated block of that many pairs.
