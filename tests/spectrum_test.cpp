@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "golden.hpp"
+#include "reference.hpp"
 
 namespace {
 
@@ -36,9 +37,7 @@ std::vector<double> errors_in_ulps(const spectrum& got, const std::vector<double
 
 double largest(const std::vector<double>& values) {
   double most = 0.0;
-  for (const double v : values) {
-    if (!(v <= most)) most = v;  // keeps a NaN
-  }
+  for (const double v : values) most = reference::larger(most, v);
   return most;
 }
 
@@ -218,9 +217,9 @@ class RampAccuracy : public Accuracy {
       const long double part = std::fmin(std::fmax(divided, 0.0L), 1.0L);
       const long double exact = w / static_cast<long double>(factor) * part + w * (1 - part);
       const long double error = std::fabs(static_cast<long double>(got) - exact);
-      in_ulps = std::fmax(in_ulps, ulps(got, exact));
-      relative = std::fmax(relative, static_cast<double>(error / exact));
-      absolute = std::fmax(absolute, static_cast<double>(error));
+      in_ulps = reference::larger(in_ulps, ulps(got, exact));
+      relative = reference::larger(relative, static_cast<double>(error / exact));
+      absolute = reference::larger(absolute, static_cast<double>(error));
       if (part > 0 && part < 1) ++pairs_on_the_ramp;
     }
   };
