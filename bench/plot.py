@@ -73,7 +73,8 @@ def main():
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
     context = data["context"]
-    figure.suptitle(f"Rotation in place on {context['cpu']}, {context['compiler']}", fontsize=11)
+    busy = f" (machine busy, load {context['load']:.1f})" if context.get("load", 0) > 0.5 else ""
+    figure.suptitle(f"Rotation in place on {context['cpu']}, {context['compiler']}{busy}", fontsize=11)
     figure.savefig(arguments.output + ".png", dpi=110, metadata={"Software": None})
     figure.savefig(arguments.output + ".svg", metadata={"Date": None})
 
