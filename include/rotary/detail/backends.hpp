@@ -29,6 +29,12 @@ namespace rotary {
 inline namespace ROTARY_ABI {
 namespace detail {
 
+/// bfloat16 of a destination, rounded by the processor's own instruction: the backend avx512_bf16.
+struct native_bfloat16 : bfloat16 {
+  using bfloat16::bfloat16;
+  native_bfloat16() = default;
+};
+
 // What each backend says of itself: LANES floats in a vector; VECTORS of pairs held in registers for all heads of a
 // token; which conversions and arithmetic it has.
 
@@ -55,19 +61,14 @@ ROTARY_TARGET_END
 #  undef ROTARY_BACKEND_LANES
 #  undef ROTARY_BACKEND_VECTORS
 #  define ROTARY_BACKEND_LANES 16
+#  undef ROTARY_BACKEND_BF16
 #  define ROTARY_BACKEND_VECTORS 4
-ROTARY_TARGET_BEGIN("avx512f,avx512bw,avx512vl,avx512dq,avx2,fma,f16c")
+#  define ROTARY_BACKEND_BF16 1
+// With avx512bf16, which compilers do not use by themselves: only kernels that store native_bfloat16 have it.
+ROTARY_TARGET_BEGIN("avx512bf16,avx512f,avx512bw,avx512vl,avx512dq,avx2,fma,f16c")
 namespace avx512 {
 #  include "kernels.inl"
 }  // namespace avx512
-ROTARY_TARGET_END
-
-#  undef ROTARY_BACKEND_BF16
-#  define ROTARY_BACKEND_BF16 1
-ROTARY_TARGET_BEGIN("avx512bf16,avx512f,avx512bw,avx512vl,avx512dq,avx2,fma,f16c")
-namespace avx512_bf16 {
-#  include "kernels.inl"
-}  // namespace avx512_bf16
 ROTARY_TARGET_END
 
 #  undef ROTARY_BACKEND_BF16

@@ -16,7 +16,7 @@ inline rotation_kernel select_rotation() noexcept {
 #if ROTARY_X86
   const unsigned enabled = enabled_backends();
   if constexpr (std::is_same<To, bfloat16>::value) {
-    if (contains(enabled, backend::avx512_bf16)) return &avx512_bf16::rotate<From, To, Row, Read, Write>;
+    if (contains(enabled, backend::avx512_bf16)) return &avx512::rotate<From, native_bfloat16, Row, Read, Write>;
   }
   if constexpr (std::is_same<From, float16>::value && std::is_same<To, float16>::value &&
                 std::is_same<Row, float16>::value) {

@@ -264,7 +264,7 @@ ROTARY_INLINE void rotate_by_width(head_run<From, To, C> x) {
 template <pairing Read, pairing Write, class From, class To, class C>
 ROTARY_NOINLINE void rotate_heads(head_run<From, To, C> x) {
   constexpr std::size_t factor = Read == pairing::interleaved ? 2 : 1;
-  if constexpr (Read == Write && std::is_same<From, bfloat16>::value && std::is_same<To, bfloat16>::value &&
+  if constexpr (Read == Write && std::is_same<From, bfloat16>::value && std::is_base_of<bfloat16, To>::value &&
                 std::is_same<C, float>::value) {
     rotate_by_width<twin<widest<C>>, ROTARY_BACKEND_VECTORS * factor / 2, Read, Write>(x);
   } else {

@@ -169,15 +169,17 @@ struct twin {
             every_second<1, float, W>(low, high, lane_numbers<W>())};
   }
   ROTARY_INLINE void store(bfloat16* to) const {
+    const vec_t<std::uint32_t, W> bits = (rounded<W>(even) >> 16) | (rounded<W>(odd) & 0xffff0000u);
+    std::memcpy(to, &bits, sizeof bits);
+  }
 #if ROTARY_BACKEND_BF16
+  ROTARY_INLINE void store(native_bfloat16* to) const {
     vec_t<std::uint16_t, 2 * W> bits;  // of even, then of odd
     __asm__("vcvtne2ps2bf16 {%1, %2, %0|%0, %2, %1}" : "=v"(bits) : "v"(even), "v"(odd));
     bits = in_turn(bits, lane_numbers<2 * W>());
-#else
-    const vec_t<std::uint32_t, W> bits = (rounded<W>(even) >> 16) | (rounded<W>(odd) & 0xffff0000u);
-#endif
     std::memcpy(to, &bits, sizeof bits);
   }
+#endif
 
  private:
   template <int... I>

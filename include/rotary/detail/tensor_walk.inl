@@ -21,7 +21,7 @@ ROTARY_INLINE void read_row(const Row* from, std::ptrdiff_t step, std::size_t co
 /// Channels outside the rotated block of one head.
 template <class From, class To>
 ROTARY_INLINE void copy_channels(const From* from, To* to, std::size_t count) {
-  if constexpr (std::is_same<From, To>::value) {
+  if constexpr (std::is_same<From, To>::value || std::is_base_of<From, To>::value) {
     std::memcpy(to, from, count * sizeof(To));
   } else {
     using C = typename compute<From, To, To>::type;

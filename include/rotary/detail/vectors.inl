@@ -76,15 +76,21 @@ ROTARY_INLINE vec_t<std::uint32_t, W> rounded(vec_t<float, W> value) {
 
 template <std::size_t W>
 ROTARY_INLINE vec_t<std::uint16_t, W> narrow(vec_t<float, W> value, bfloat16) {
+  return __builtin_convertvector(rounded<W>(value) >> 16, vec_t<std::uint16_t, W>);
+}
+
 #if ROTARY_BACKEND_BF16
+template <std::size_t W>
+ROTARY_INLINE vec_t<std::uint16_t, W> narrow(vec_t<float, W> value, native_bfloat16) {
   if constexpr (W >= 8) {
     vec_t<std::uint16_t, W> bits;
     __asm__("vcvtneps2bf16 {%1, %0|%0, %1}" : "=v"(bits) : "v"(value));
     return bits;
+  } else {
+    return narrow<W>(value, bfloat16());
   }
-#endif
-  return __builtin_convertvector(rounded<W>(value) >> 16, vec_t<std::uint16_t, W>);
 }
+#endif
 
 template <std::size_t W>
 ROTARY_INLINE vec_t<std::uint16_t, W> narrow(vec_t<float, W> value, float16) {
