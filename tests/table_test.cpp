@@ -738,4 +738,26 @@ TEST(Table, TenMillionPositionsOfASmallSpectrum) {
   worst.expect_permitted();
 }
 
+TEST(Table, OneThatWasMovedFromIsEmptyAndItsRowsLiveOn) {
+  const spectrum of = rotary::make_spectrum(64, 10000.0);
+  table<float> first(of, 10);
+  const table<float> second(std::move(first));
+  EXPECT_EQ(first.size(), 0u);
+  EXPECT_EQ(second.size(), 10u);
+  expect_refused([&] { first.rows(3, 1); }, "table::rows", {"0 positions"});
+  first = second;
+  expect_same_rows(first.view(), 3, second.view(), 3);
+
+  const std::int32_t positions[] = {5, -7};
+  step_table<float> step(of);
+  step.assign(positions, 2);
+  step_table<float> next(std::move(step));
+  EXPECT_EQ(step.size(), 0u);
+  EXPECT_EQ(next.size(), 2u);
+  expect_refused([&] { step.assign(positions, 2); }, "step_table::assign", {"moved from"});
+  step = next;
+  step.assign(positions, 1);
+  expect_same_rows(step.view(), 0, next.view(), 0);
+}
+
 }  // namespace

@@ -75,7 +75,8 @@ class table {
   }
 
  private:
-  std::size_t rows_ = 0, pairs_;
+  detail::row_count rows_;
+  std::size_t pairs_;
   std::int64_t first_;
   double magnitude_;
   detail::buffer<T> numbers_;  // [rows, cos[pairs] | sin[pairs]]
@@ -117,6 +118,9 @@ class step_table {
       detail::fail("rotary::step_table::assign: positions is a null pointer with %llu tokens; pass the array.",
                    static_cast<unsigned long long>(tokens));
     }
+    if (!source_.ready()) {
+      detail::fail("rotary::step_table::assign: this table was moved from; use the one that it became.");
+    }
     for (std::size_t t = 0; t < tokens; ++t) source_.check("step_table::assign", wide{at[t]});
     if (detail::multiply_overflows(tokens, 2 * pairs_)) {
       detail::fail(
@@ -132,7 +136,8 @@ class step_table {
   }
 
   detail::row_source source_;
-  std::size_t rows_ = 0, pairs_;
+  detail::row_count rows_;
+  std::size_t pairs_;
   double magnitude_;
   detail::buffer<T> numbers_;  // [rows, cos[pairs] | sin[pairs]]
 };

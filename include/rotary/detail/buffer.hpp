@@ -60,6 +60,22 @@ class buffer {
   std::size_t size_;
 };
 
+/// A number of rows that is 0 again once its owner, and with it the memory, was moved from.
+class row_count {
+ public:
+  row_count(std::size_t value = 0) noexcept : value_(value) {}
+  row_count(const row_count&) noexcept = default;
+  row_count(row_count&& other) noexcept : value_(other.value_) { other.value_ = 0; }
+  row_count& operator=(row_count other) noexcept {
+    value_ = other.value_;
+    return *this;
+  }
+  operator std::size_t() const noexcept { return value_; }
+
+ private:
+  std::size_t value_;
+};
+
 }  // namespace detail
 }  // namespace ROTARY_ABI
 }  // namespace rotary

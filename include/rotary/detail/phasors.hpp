@@ -40,6 +40,9 @@ class phasors {
     for (unsigned digit = 0; digit < digits_; ++digit) make_digit(digit, digit == 0 ? of.magnitude() : 1.0);
   }
 
+  /// False once it was moved from.
+  bool ready() const noexcept { return pairs_ == 0 || tables_.cos.size() != 0; }
+
   /// The row of one position: cos[pairs] and sin[pairs].
   template <class Row>
   void row(std::int64_t position, Row* cos, Row* sin) {

@@ -67,6 +67,9 @@ class row_source {
     }
   }
 
+  /// False once it was moved from.
+  bool ready() const noexcept { return phasors_.ready(); }
+
   void check(const char* function, std::int64_t position) const { check(function, static_cast<double>(position)); }
   void check(const char* function, double position) const {
     if (!is_finite(position)) {
