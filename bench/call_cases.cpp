@@ -1,5 +1,8 @@
+#include <sched.h>
+
 #include <atomic>
 #include <chrono>
+#include <fstream>
 #include <rotary/rotary.hpp>
 #include <thread>
 
@@ -67,18 +70,54 @@ group avx2(std::size_t tokens, double limit) {
   return g;
 }
 
-/// A thread that does work beside its owner. It waits for more without sleeping, but not for long, so that it leaves
-/// the other measurements alone.
+int topology(int cpu, const char* what) {
+  std::ifstream file("/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/" + what);
+  int id = -1;
+  file >> id;
+  return id;
+}
+
+/// A CPU of another core in the same package as `here`, of those that this process may use; -1 if there is none.
+int neighbour_of(int here, const cpu_set_t& allowed) {
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (CPU_ISSET(static_cast<unsigned>(cpu), &allowed) &&
+        topology(cpu, "physical_package_id") == topology(here, "physical_package_id") &&
+        topology(cpu, "core_id") != topology(here, "core_id")) {
+      return cpu;
+    }
+  }
+  return -1;
+}
+
+void stay_on(int cpu) {
+  cpu_set_t only;
+  CPU_ZERO(&only);
+  CPU_SET(static_cast<unsigned>(cpu), &only);
+  sched_setaffinity(0, sizeof only, &only);
+}
+
+/// A thread that does work beside its owner, on another core: the system would often leave both on one. It waits for
+/// more without sleeping, but not for long, so that it leaves the other measurements alone.
 class second_thread {
  public:
-  second_thread() : thread_([this] { work(); }) {}
+  second_thread() {
+    sched_getaffinity(0, sizeof allowed_, &allowed_);
+    const int here = sched_getcpu(), there = neighbour_of(here, allowed_);
+    has_core_ = there >= 0;
+    if (has_core_) stay_on(here);
+    thread_ = std::thread([this, there] { work(there); });
+  }
   ~second_thread() {
     stop_ = true;
     started_.fetch_add(1, std::memory_order_release);
     thread_.join();
+    sched_setaffinity(0, sizeof allowed_, &allowed_);
   }
   second_thread(const second_thread&) = delete;
   second_thread& operator=(const second_thread&) = delete;
+
+  /// Whether there is another core.
+  bool has_core() const { return has_core_; }
 
   /// Runs theirs(n) there and mine(n) here, and returns when both are done.
   void run_beside(const std::function<void(std::size_t)>& theirs, const std::function<void(std::size_t)>& mine,
@@ -87,15 +126,18 @@ class second_thread {
     n_ = n;
     const unsigned turn = started_.fetch_add(1, std::memory_order_release) + 1;
     mine(n);
-    while (done_.load(std::memory_order_acquire) != turn) {
+    for (unsigned waited = 0; done_.load(std::memory_order_acquire) != turn; ++waited) {
+      if (waited > 10000) std::this_thread::yield();  // the other may need this core
     }
   }
 
  private:
-  void work() {
+  void work(int cpu) {
+    if (has_core_) stay_on(cpu);
     for (unsigned turn = 1;; ++turn) {
       for (unsigned waited = 0; started_.load(std::memory_order_acquire) != turn; ++waited) {
-        if (waited > 1000000) std::this_thread::sleep_for(std::chrono::microseconds(100));
+        if (waited > 10000) std::this_thread::yield();
+        if (waited > 100000) std::this_thread::sleep_for(std::chrono::microseconds(100));
       }
       if (stop_) return;
       (*theirs_)(n_);
@@ -107,7 +149,9 @@ class second_thread {
   std::atomic<bool> stop_{false};
   const std::function<void(std::size_t)>* theirs_ = nullptr;
   std::size_t n_ = 0;
-  std::thread thread_;  // last: starts when the rest is there
+  cpu_set_t allowed_;
+  bool has_core_ = false;
+  std::thread thread_;
 };
 
 // Both threads' parts stay in the second cache of their cores. The calls of one thread do not wait for the other's.
@@ -117,10 +161,11 @@ group two_threads() {
   shape s;
   s.tokens = 32;
   void* const memory = arena(s.elements() * sizeof(float));
-  if (memory == nullptr || std::thread::hardware_concurrency() < 2) return g;
+  if (memory == nullptr) return g;
   const query_and_key<float> x = dense<float>(memory, s);
   const rotary::table<float>& rows = rows_for<float>(128, s.tokens);
   const auto other = std::make_shared<second_thread>();
+  if (!other->has_core()) return g;
   for (const rotary::pairing how : pairings) {
     measurement alone = in_place<float>("one thread", s, memory, s.elements() * sizeof(float));
     alone.calls = rotations(x, x, rows, how);
