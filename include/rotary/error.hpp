@@ -32,8 +32,9 @@ class error : public std::exception {
 };
 
 #if !ROTARY_EXCEPTIONS
-/// Called instead of a throw under -fno-exceptions. It may leave by longjmp or end the program; if it returns, the
-/// library aborts. The default prints what() to stderr and aborts.
+/// Called instead of a throw under -fno-exceptions. It should end the program; if it returns, the library aborts. It
+/// may leave by longjmp from rotate, rotate_adjoint and rotate_inverse, which hold nothing; elsewhere that skips
+/// destructors. The default prints what() to stderr and aborts.
 using error_handler = void (*)(const error&);
 
 namespace detail {

@@ -15,8 +15,14 @@ inline namespace ROTARY_ABI {
 class positions {
  public:
   /// Token t of every sequence has position first + t.
-  template <class Integer, class = std::enable_if_t<std::is_integral<Integer>::value>>
-  positions(Integer first) noexcept : kind_(kind::first), first_(static_cast<std::int64_t>(first)) {}
+  /// Throws rotary::error for an unsigned one beyond std::int64_t.
+  template <class Integer,
+            class = std::enable_if_t<std::is_integral<Integer>::value && !std::is_same<Integer, bool>::value>>
+  positions(Integer first) : kind_(kind::first), first_(static_cast<std::int64_t>(first)) {
+    if (std::is_unsigned<Integer>::value && first_ < 0) {
+      detail::fail("rotary::positions: first is %zu; it must be at most 2^63 - 1.", static_cast<std::size_t>(first));
+    }
+  }
 
   /// `position_ids`: count is tokens (all sequences share them) or batch * tokens (row-major [batch, tokens]).
   positions(const std::int32_t* ids, std::size_t count) noexcept : kind_(kind::ids32), ids_(ids), count_(count) {}
@@ -30,7 +36,7 @@ class positions {
     return {kind::offsets64, offsets, batch};
   }
 
-  /// Row b * tokens + t for token t of sequence b: what a table with one row a token is read by.
+  /// Row b * tokens + t for token t of sequence b: for a table_view whose rows are the tokens of this call.
   static positions one_row_a_token() noexcept { return {kind::token, nullptr, 0}; }
 
   /// Throws rotary::error where the number of positions given does not fit [batch, tokens].
@@ -38,26 +44,24 @@ class positions {
     const bool offsets = kind_ == kind::offsets32 || kind_ == kind::offsets64;
     const bool ids = kind_ == kind::ids32 || kind_ == kind::ids64;
     if (offsets && count_ != batch) {
-      detail::fail("rotary::%s: %llu positions per sequence were given; the view has %llu sequences.", function,
-                   static_cast<unsigned long long>(count_), static_cast<unsigned long long>(batch));
+      detail::fail("rotary::%s: %zu positions per sequence were given; the view has %zu sequences.", function, count_,
+                   batch);
     }
     if (ids && count_ != tokens && (tokens == 0 || count_ % tokens != 0 || count_ / tokens != batch)) {
       detail::fail(
-          "rotary::%s: %llu positions were given; the view has %llu sequences of %llu tokens, so give tokens or "
+          "rotary::%s: %zu positions were given; the view has %zu sequences of %zu tokens, so give tokens or "
           "batch * tokens of them.",
-          function, static_cast<unsigned long long>(count_), static_cast<unsigned long long>(batch),
-          static_cast<unsigned long long>(tokens));
+          function, count_, batch, tokens);
     }
     if ((ids || offsets) && ids_ == nullptr && count_ != 0) {
-      detail::fail("rotary::%s: positions is a null pointer with %llu values; pass the array.", function,
-                   static_cast<unsigned long long>(count_));
+      detail::fail("rotary::%s: positions is a null pointer with %zu values; pass the array.", function, count_);
     }
   }
 
   /// True if token t of every sequence has position first + t, for one first; then only two values need a look.
   bool consecutive() const noexcept { return kind_ == kind::first; }
 
-  /// That first position.
+  /// That first position; meaningless unless consecutive().
   std::int64_t first() const noexcept { return first_; }
 
   /// The position of token t in sequence b, modulo 2^64 (a table finds a wrapped one outside its range).

@@ -16,7 +16,8 @@ inline namespace ROTARY_ABI {
 /// with the row that `rows` (a table, table_view) has for the token's position. Computes in the type of the table, but
 /// in double where the data are double, and in float for 16-bit types, rounded once to nearest even; float16 data with
 /// a float16 table use half arithmetic where the CPU has it. Channels outside the rotated block stay as they are.
-/// `scale` is a further multiplier of the rotated block. Allocates nothing; may be called from any thread.
+/// `scale` is a further multiplier of the rotated block, finite and within the range of the compute type. Allocates
+/// nothing; may be called from any thread.
 ///
 /// Throws rotary::error, before anything is written, for a position that the table lacks, a block that does not fit
 /// into head_dim, heads that overlap, sizes beyond the address space, a null pointer, or a slice that does not exist.
@@ -49,6 +50,8 @@ void rotate(const tensor_view<From>& from, const tensor_view<To>& to, const step
 }
 
 /// The transpose of `rotate`, magnitude included: turns the gradient of its result into the gradient of its input.
+/// `how.pairing` is that of this call's source: the gradient of {interleaved, 0, split_half} needs {split_half, 0,
+/// interleaved}. Throws as `rotate` does.
 template <class T, class Rows>
 void rotate_adjoint(const tensor_view<T>& x, const Rows& rows, const positions& where, const layout& how = {},
                     const slice& part = {}, double scale = 1.0) {
@@ -70,9 +73,10 @@ void rotate_adjoint(const tensor_view<From>& from, const tensor_view<To>& to, co
   detail::run_step<detail::verb::adjoint, true>(from, to, step, how, part, scale);
 }
 
-/// Undoes `rotate`: the transpose divided by the magnitude, so that rotate_inverse(rotate(x)) is x again up to
-/// rounding. Throws rotary::error besides where the rows have no single magnitude (xPos, FoPE): adjoint with the table
-/// of the other role undoes xPos.
+/// Undoes `rotate`: the transpose divided by the square of the magnitude, so that rotate_inverse(rotate(x)) is x again
+/// up to rounding; a `scale` s is undone by 1 / s. `how.pairing` is that of this call's source, the result of `rotate`.
+/// Also throws rotary::error where the rows have no single magnitude (xPos, or magnitude 0 in a table_view); xPos is
+/// undone by rotate_adjoint with the table of the other role.
 template <class T, class Rows>
 void rotate_inverse(const tensor_view<T>& x, const Rows& rows, const positions& where, const layout& how = {},
                     const slice& part = {}, double scale = 1.0) {

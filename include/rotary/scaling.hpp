@@ -317,9 +317,10 @@ struct axial_even_odd {
   spectrum operator()(std::size_t rotary_dim, double rope_theta) const;
 };
 
-/// xPos (arXiv 2212.10554): rows of queries grow, and rows of keys shrink, by zeta[j]^((p - center) / scale_base) with
-/// zeta[j] = (2j + 0.4 d) / (1.4 d). Queries and keys need a spectrum each with the same center (the middle of the
-/// sequence keeps both in the range of float). scale_base > 0, center finite, in positions.
+/// xPos (arXiv 2212.10554): rows of queries are multiplied, and rows of keys divided, by
+/// zeta[j]^((p - center) / scale_base) with zeta[j] = (2j + 0.4 d) / (1.4 d). Queries and keys need a spectrum each
+/// with the same center (the middle of the sequence keeps both in the range of float). scale_base > 0, center finite,
+/// in positions.
 enum class xpos_role : unsigned char { query, key };
 struct xpos {
   xpos_role role;

@@ -26,24 +26,36 @@ struct table_view {
   double magnitude = 1.0;           ///< attention factor in the rows; 0: they have no single one, so no inverse either
 };
 
+namespace detail {
+
+/// Rows [rows, cos | sin]; null where there are none.
+template <class T>
+table_view<T> planar_rows(const T* numbers, std::size_t rows, std::size_t pairs, std::int64_t first_position,
+                          double magnitude) noexcept {
+  const T* const sin = numbers == nullptr ? nullptr : numbers + pairs;
+  return {numbers, sin, rows, pairs, static_cast<std::ptrdiff_t>(2 * pairs), 1, first_position, magnitude};
+}
+
+}  // namespace detail
+
 /// Rows for positions [first, first + count): made once per model, then read by every layer and thread.
 /// T is float, double, float16 or bfloat16.
 template <class T = float>
 class table {
  public:
-  /// Every entry is within half an ulp of T plus |position| * 2.3e-16 of the exact value (angles::exact), scaled by the
-  /// magnitude where that exceeds 1. Memory: count * spectrum.rotary_dim() numbers. Throws rotary::error for a negative
-  /// count, positions beyond std::int64_t, an angle mode that the spectrum cannot serve, or memory that is not there.
+  /// Every entry is within half an ulp of T plus |position| * 2.3e-16 of the exact value (angles::exact); the second
+  /// part is multiplied by the magnitude and by |inv_freq| where they exceed 1. Memory: count * spectrum.rotary_dim()
+  /// numbers. Throws rotary::error for a negative count, positions beyond std::int64_t, an angle mode that the spectrum
+  /// cannot serve, or memory that is not there.
   explicit table(const spectrum& of, std::int64_t count, std::int64_t first = 0, angles mode = angles::exact)
       : pairs_(of.pairs()), first_(first), magnitude_(of.growth().empty() ? of.magnitude() : 0.0) {
     rows_ = detail::checked_row_count("table", count, first);
     if (detail::multiply_overflows(rows_, 2 * pairs_)) {
-      detail::fail(
-          "rotary::table: count is %lld; %lld rows of %llu numbers exceed the address space. Use a step_table.",
-          static_cast<long long>(count), static_cast<long long>(count), static_cast<unsigned long long>(2 * pairs_));
+      detail::fail("rotary::table: count is %lld; %lld rows of %zu numbers exceed the address space. Use a step_table.",
+                   static_cast<long long>(count), static_cast<long long>(count), 2 * pairs_);
     }
     if (rows_ == 0 || pairs_ == 0) return;
-    detail::row_source source(of, mode, detail::largest_magnitude(first, rows_));
+    detail::row_source source(of, mode, detail::farthest_position(first, rows_));
     source.check("table", first);
     source.check("table", first + (count - 1));
     numbers_ = detail::buffer<T>(rows_ * 2 * pairs_);
@@ -57,18 +69,18 @@ class table {
 
   /// All rows, valid as long as the table lives.
   table_view<T> view() const noexcept {
-    return {
-        numbers_.data(), numbers_.data() + pairs_, rows_, pairs_, static_cast<std::ptrdiff_t>(2 * pairs_), 1, first_,
-        magnitude_};
+    return detail::planar_rows(numbers_.data(), rows_, pairs_, first_, magnitude_);
   }
 
   /// The rows of positions [first, first + count). Throws rotary::error if the table lacks one of them.
   table_view<T> rows(std::int64_t first, std::size_t count) const {
     table_view<T> part = view();
     detail::check_range("table::rows", first, count, first_, rows_);
-    const std::int64_t skipped = first - first_;
-    part.cos += skipped * part.row_stride;
-    part.sin += skipped * part.row_stride;
+    if (count != 0 && part.cos != nullptr) {
+      const std::ptrdiff_t skipped = static_cast<std::ptrdiff_t>(first - first_) * part.row_stride;
+      part.cos += skipped;
+      part.sin += skipped;
+    }
     part.rows = count;
     part.first_position = first;
     return part;
@@ -83,7 +95,8 @@ class table {
 };
 
 /// One row per token of a forward pass, for any positions: no largest length, negative and fractional ones too. Made
-/// once per spectrum, assigned once per step, shared by all layers. T as for `table`, with the same bound.
+/// once per spectrum, which fills 16 KiB of digit tables for each pair; assigned once per step; shared by all layers. T
+/// as for `table`, with the same bound.
 template <class T = float>
 class step_table {
  public:
@@ -105,27 +118,22 @@ class step_table {
   double magnitude() const noexcept { return magnitude_; }
 
   /// The rows of the last step, valid until the next assign.
-  table_view<T> view() const noexcept {
-    return {numbers_.data(), numbers_.data() + pairs_, rows_, pairs_, static_cast<std::ptrdiff_t>(2 * pairs_), 1, 0,
-            magnitude_};
-  }
+  table_view<T> view() const noexcept { return detail::planar_rows(numbers_.data(), rows_, pairs_, 0, magnitude_); }
 
  private:
   template <class Position>
   void assign_any(const Position* at, std::size_t tokens) {
     using wide = std::conditional_t<std::is_integral<Position>::value, std::int64_t, double>;
     if (at == nullptr && tokens != 0) {
-      detail::fail("rotary::step_table::assign: positions is a null pointer with %llu tokens; pass the array.",
-                   static_cast<unsigned long long>(tokens));
+      detail::fail("rotary::step_table::assign: positions is a null pointer with %zu tokens; pass the array.", tokens);
     }
     if (!source_.ready()) {
       detail::fail("rotary::step_table::assign: this table was moved from; use the one that it became.");
     }
     for (std::size_t t = 0; t < tokens; ++t) source_.check("step_table::assign", wide{at[t]});
     if (detail::multiply_overflows(tokens, 2 * pairs_)) {
-      detail::fail(
-          "rotary::step_table::assign: tokens is %llu; that many rows of %llu numbers exceed the address space.",
-          static_cast<unsigned long long>(tokens), static_cast<unsigned long long>(2 * pairs_));
+      detail::fail("rotary::step_table::assign: tokens is %zu; that many rows of %zu numbers exceed the address space.",
+                   tokens, 2 * pairs_);
     }
     if (numbers_.size() < tokens * 2 * pairs_) numbers_ = detail::buffer<T>(tokens * 2 * pairs_);
     rows_ = tokens;

@@ -29,9 +29,8 @@ namespace detail {
 inline std::ptrdiff_t stride_product(const char* maker, std::size_t a, std::size_t b) {
   constexpr std::size_t most = static_cast<std::size_t>(-1) / 2 / sizeof(double);
   if (multiply_overflows(a, b) || a * b > most) {
-    fail("rotary::%s: the sizes multiply to %llu x %llu elements; at most %llu fit into memory. Check their order.",
-         maker, static_cast<unsigned long long>(a), static_cast<unsigned long long>(b),
-         static_cast<unsigned long long>(most));
+    fail("rotary::%s: the sizes multiply to %zu x %zu elements; at most %zu fit into memory. Check their order.", maker,
+         a, b, most);
   }
   return static_cast<std::ptrdiff_t>(a * b);
 }
@@ -70,9 +69,8 @@ tensor_view<T> thd(T* data, std::size_t tokens, std::size_t heads, std::size_t h
 template <class T>
 tensor_view<T> channels(const tensor_view<T>& x, std::size_t first, std::size_t count) {
   if (first > x.head_dim || count > x.head_dim - first) {
-    detail::fail("rotary::channels: first is %llu and count is %llu; together they may reach head_dim = %llu.",
-                 static_cast<unsigned long long>(first), static_cast<unsigned long long>(count),
-                 static_cast<unsigned long long>(x.head_dim));
+    detail::fail("rotary::channels: first is %zu and count is %zu; together they may reach head_dim = %zu.", first,
+                 count, x.head_dim);
   }
   tensor_view<T> part = x;
   if (x.data != nullptr) part.data = x.data + first;
@@ -86,9 +84,8 @@ tensor_view<T> channels(const tensor_view<T>& x, std::size_t first, std::size_t 
 template <class T>
 tensor_view<T> heads(const tensor_view<T>& x, std::size_t first, std::size_t count) {
   if (first > x.heads || count > x.heads - first) {
-    detail::fail("rotary::heads: first is %llu and count is %llu; together they may reach heads = %llu.",
-                 static_cast<unsigned long long>(first), static_cast<unsigned long long>(count),
-                 static_cast<unsigned long long>(x.heads));
+    detail::fail("rotary::heads: first is %zu and count is %zu; together they may reach heads = %zu.", first, count,
+                 x.heads);
   }
   tensor_view<T> part = x;
   if (x.data != nullptr) part.data = x.data + static_cast<std::ptrdiff_t>(first) * x.head_stride;

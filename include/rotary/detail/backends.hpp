@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "head_run.hpp"
 #include "job.hpp"
 
 #define ROTARY_TEXT(x) #x

@@ -48,10 +48,9 @@ class buffer {
     }
     if (memory == nullptr) {
       fail(
-          "rotary::table: %llu numbers of %llu bytes, %.4g GB, do not fit into memory. Make fewer rows, or one "
-          "step_table per forward pass, which needs only a row per token.",
-          static_cast<unsigned long long>(size), static_cast<unsigned long long>(sizeof(T)),
-          static_cast<double>(size) * static_cast<double>(sizeof(T)) / 1e9);
+          "rotary: a table of %zu numbers of %zu bytes, %.4g GB, does not fit into memory. Make fewer rows, or a "
+          "step_table, assigned once per forward pass, which needs only a row per token.",
+          size, sizeof(T), static_cast<double>(size) * static_cast<double>(sizeof(T)) / 1e9);
     }
     return static_cast<T*>(memory);
   }

@@ -13,7 +13,7 @@ namespace detail {
 struct sorted_axes {
   struct axis {
     std::size_t count;
-    std::size_t stride;  // its magnitude, in elements
+    std::size_t stride;  // without its sign, in elements
   };
   axis axes[3];
   std::size_t size = 0;
@@ -27,7 +27,7 @@ struct sorted_axes {
  private:
   void add(std::size_t count, std::ptrdiff_t stride) {
     if (count < 2) return;
-    const axis added = {count, magnitude_of(stride)};
+    const axis added = {count, absolute(stride)};
     std::size_t at = size++;
     for (; at > 0 && axes[at - 1].stride > added.stride; --at) axes[at] = axes[at - 1];
     axes[at] = added;
@@ -52,18 +52,16 @@ inline extent extent_of(const char* function, const char* argument, const tensor
   }
   if (!fits) {
     fail(
-        "rotary::%s: %s has sizes %llu, %llu, %llu, %llu with strides %lld, %lld, %lld; that reaches beyond the "
+        "rotary::%s: %s has sizes %zu, %zu, %zu, %zu with strides %lld, %lld, %lld; that reaches beyond the "
         "address "
         "space. Check the strides: they count elements.",
-        function, argument, static_cast<unsigned long long>(x.batch), static_cast<unsigned long long>(x.tokens),
-        static_cast<unsigned long long>(x.heads), static_cast<unsigned long long>(x.head_dim),
-        static_cast<long long>(x.batch_stride), static_cast<long long>(x.token_stride),
-        static_cast<long long>(x.head_stride));
+        function, argument, x.batch, x.tokens, x.heads, x.head_dim, static_cast<long long>(x.batch_stride),
+        static_cast<long long>(x.token_stride), static_cast<long long>(x.head_stride));
   }
   std::size_t below = 0;
-  if (x.batch_stride < 0) below += (x.batch - 1) * magnitude_of(x.batch_stride);
-  if (x.token_stride < 0) below += (x.tokens - 1) * magnitude_of(x.token_stride);
-  if (x.head_stride < 0) below += (x.heads - 1) * magnitude_of(x.head_stride);
+  if (x.batch_stride < 0) below += (x.batch - 1) * absolute(x.batch_stride);
+  if (x.token_stride < 0) below += (x.tokens - 1) * absolute(x.token_stride);
+  if (x.head_stride < 0) below += (x.heads - 1) * absolute(x.head_stride);
   return {x.address - below * x.element_size, reach * x.element_size};
 }
 
@@ -74,12 +72,12 @@ inline void check_written_once(const char* function, const tensor_shape& x) {
   for (std::size_t i = 0; i < sorted.size; ++i) {
     if (sorted.axes[i].stride < reach) {
       fail(
-          "rotary::%s: the destination has strides %lld, %lld, %lld (batch, token, head) that let heads of %llu "
+          "rotary::%s: the destination has strides %lld, %lld, %lld (batch, token, head) that let heads of %zu "
           "channels "
           "overlap; a tensor that is written needs each element once. Copy it, or pass sizes of 1 for a broadcast "
           "axis.",
           function, static_cast<long long>(x.batch_stride), static_cast<long long>(x.token_stride),
-          static_cast<long long>(x.head_stride), static_cast<unsigned long long>(x.head_dim));
+          static_cast<long long>(x.head_stride), x.head_dim);
     }
     reach += (sorted.axes[i].count - 1) * sorted.axes[i].stride;
   }
@@ -134,27 +132,22 @@ inline void check_same_sizes(const char* function, const tensor_shape& from, con
     return;
   }
   fail(
-      "rotary::%s: the source is [%llu, %llu, %llu, %llu] and the destination [%llu, %llu, %llu, %llu] (batch, tokens, "
+      "rotary::%s: the source is [%zu, %zu, %zu, %zu] and the destination [%zu, %zu, %zu, %zu] (batch, tokens, "
       "heads, head_dim); they must be equal. Use channels() and heads() to take parts.",
-      function, static_cast<unsigned long long>(from.batch), static_cast<unsigned long long>(from.tokens),
-      static_cast<unsigned long long>(from.heads), static_cast<unsigned long long>(from.head_dim),
-      static_cast<unsigned long long>(to.batch), static_cast<unsigned long long>(to.tokens),
-      static_cast<unsigned long long>(to.heads), static_cast<unsigned long long>(to.head_dim));
+      function, from.batch, from.tokens, from.heads, from.head_dim, to.batch, to.tokens, to.heads, to.head_dim);
 }
 
 inline void check_slice(const char* function, const slice& part) {
   if (part.index < part.count) return;
-  fail("rotary::%s: slice index is %llu of count %llu; index must be below count.", function,
-       static_cast<unsigned long long>(part.index), static_cast<unsigned long long>(part.count));
+  fail("rotary::%s: slice index is %zu of count %zu; index must be below count.", function, part.index, part.count);
 }
 
 inline void check_block(const char* function, const tensor_shape& x, const rows_shape& rows, const layout& how) {
   if (rows.pairs > x.head_dim / 2 || how.offset > x.head_dim - 2 * rows.pairs) {
     fail(
-        "rotary::%s: the rotated block has offset %llu and %llu channels (2 for each pair of the table); it may reach "
-        "head_dim = %llu. Make the spectrum with the model's rotary_dim.",
-        function, static_cast<unsigned long long>(how.offset), static_cast<unsigned long long>(2 * rows.pairs),
-        static_cast<unsigned long long>(x.head_dim));
+        "rotary::%s: the rotated block has offset %zu and %zu channels (2 for each pair of the table); it may reach "
+        "head_dim = %zu. Make the spectrum with the model's rotary_dim.",
+        function, how.offset, 2 * rows.pairs, x.head_dim);
   }
   if (rows.pair_step != 1 && rows.pair_step != 2) {
     fail("rotary::%s: the table's pair_step is %lld; it must be 1 (planar) or 2 (alternating).", function,
@@ -186,10 +179,9 @@ inline void check_in_place(const char* function, const tensor_shape& x, const la
         function);
   }
   // Sizes that no sum of products can carry beyond the address space need no closer look.
-  const bool small =
-      ((x.batch | x.tokens | x.heads) >> 16) == 0 &&
-      ((magnitude_of(x.batch_stride) | magnitude_of(x.token_stride) | magnitude_of(x.head_stride) | x.head_dim) >>
-       42) == 0;
+  const std::uint64_t counts = x.batch | x.tokens | x.heads;
+  const std::uint64_t strides = absolute(x.batch_stride) | absolute(x.token_stride) | absolute(x.head_stride);
+  const bool small = sizeof(std::size_t) == 8 && counts >> 16 == 0 && (strides | x.head_dim) >> 42 == 0;
   if (!small) extent_of(function, "the tensor", x);
   check_written_once(function, x);
 }

@@ -6,11 +6,17 @@
 #include <cstdint>
 #include <cstring>
 
-// ROTARY_PORTABLE asks for what other compilers get: plain loops instead of vector extensions.
-#if (defined(__GNUC__) || defined(__clang__)) && !defined(ROTARY_PORTABLE)
-#  define ROTARY_GNU 1
-#else
-#  define ROTARY_GNU 0
+// 1 for the vector extensions of GNU compilers (g++ 12 and clang), whose shuffles here assume that the lower half of a
+// number comes first. 0 for plain loops: other compilers, big-endian processors, and where ROTARY_PORTABLE asks for
+// them.
+#define ROTARY_GNU 0
+#if defined(__has_builtin) && defined(__BYTE_ORDER__) && !defined(ROTARY_PORTABLE)
+#  if __has_builtin(__builtin_shufflevector) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#    undef ROTARY_GNU
+#    define ROTARY_GNU 1
+#  endif
+#endif
+#if !ROTARY_GNU
 #  include <cmath>
 #endif
 #if ROTARY_GNU && defined(__x86_64__)
@@ -41,14 +47,19 @@
 #endif
 
 // Two translation units compiled with different -m flags must not share inline functions: the linker would keep one of
-// them, and an older CPU could meet instructions that it lacks. So the flags are part of every mangled name.
-#ifdef __SSE3__
+// them, and an older CPU could meet instructions that it lacks. So the flags that change what compilers make of this
+// code are part of every mangled name.
+#if defined(__SSSE3__)
+#  define ROTARY_TAG_SSE3 _ssse3
+#elif defined(__SSE3__)
 #  define ROTARY_TAG_SSE3 _sse3
 #else
 #  define ROTARY_TAG_SSE3
 #endif
-#ifdef __SSE4_1__
-#  define ROTARY_TAG_SSE4 _sse4
+#if defined(__SSE4_2__)
+#  define ROTARY_TAG_SSE4 _sse42
+#elif defined(__SSE4_1__)
+#  define ROTARY_TAG_SSE4 _sse41
 #else
 #  define ROTARY_TAG_SSE4
 #endif
@@ -62,7 +73,9 @@
 #else
 #  define ROTARY_TAG_AVX2
 #endif
-#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+#if defined(__FMA4__) || defined(__XOP__)
+#  define ROTARY_TAG_FMA _fma4
+#elif defined(__FMA__) || defined(__ARM_FEATURE_FMA)
 #  define ROTARY_TAG_FMA _fma
 #else
 #  define ROTARY_TAG_FMA
@@ -87,7 +100,7 @@
 #else
 #  define ROTARY_TAG_AVX512X
 #endif
-#if defined(__AVX512BF16__) || defined(__AVX512FP16__) || defined(__AVX10_1__)
+#if defined(__AVX512BF16__) || defined(__AVX512FP16__) || defined(__AVX512VBMI__) || defined(__AVX10_1__)
 #  define ROTARY_TAG_AVX512H _avx512h
 #else
 #  define ROTARY_TAG_AVX512H
@@ -97,7 +110,7 @@
 #else
 #  define ROTARY_TAG_ARM
 #endif
-#if defined(__FAST_MATH__)
+#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__)
 #  define ROTARY_TAG_FAST _fast
 #else
 #  define ROTARY_TAG_FAST

@@ -9,23 +9,45 @@ namespace rotary {
 inline namespace ROTARY_ABI {
 namespace detail {
 
-using rotation_kernel = void (*)(const rotation_job&);
+/// What a walk over a tensor calls, all of one backend.
+template <class From, class To, class Row, class C>
+struct kernel_set {
+  void (*rotate)(const head_run<From, To, C>&);
+  void (*read_row)(const Row* from, std::ptrdiff_t step, std::size_t count, double factor, C* to);
+  void (*convert)(const From* from, To* to, std::size_t count);
+};
 
-template <class From, class To, class Row, pairing Read, pairing Write>
-inline rotation_kernel select_rotation() noexcept {
+/// True if float16 data and tables are to be computed in half.
+inline bool half_arithmetic() noexcept { return contains(enabled_backends(), backend::avx512_fp16); }
+
+/// The kernels of the best enabled backend, as far as it matters for these types. C = float16 only after
+/// half_arithmetic().
+template <class From, class To, class Row, class C, pairing Read, pairing Write>
+inline kernel_set<From, To, Row, C> select_kernels() noexcept {
 #if ROTARY_X86
   const unsigned enabled = enabled_backends();
-  if constexpr (std::is_same<To, bfloat16>::value) {
-    if (contains(enabled, backend::avx512_bf16)) return &avx512::rotate<From, native_bfloat16, Row, Read, Write>;
+  if constexpr (std::is_same<C, float16>::value) {
+    return {&avx512_fp16::rotate_heads<Read, Write, To, From, To, C>, &avx512_fp16::read_row<Row, C>,
+            &avx512_fp16::convert_channels<From, To>};
+  } else {
+    if constexpr (std::is_same<To, bfloat16>::value) {
+      if (contains(enabled, backend::avx512_bf16)) {
+        return {&avx512::rotate_heads<Read, Write, native_bfloat16, From, To, C>, &avx512::read_row<Row, C>,
+                &avx512::convert_channels<From, To>};
+      }
+    }
+    if (contains(enabled, backend::avx512)) {
+      return {&avx512::rotate_heads<Read, Write, To, From, To, C>, &avx512::read_row<Row, C>,
+              &avx512::convert_channels<From, To>};
+    }
+    if (contains(enabled, backend::avx2)) {
+      return {&avx2::rotate_heads<Read, Write, To, From, To, C>, &avx2::read_row<Row, C>,
+              &avx2::convert_channels<From, To>};
+    }
   }
-  if constexpr (std::is_same<From, float16>::value && std::is_same<To, float16>::value &&
-                std::is_same<Row, float16>::value) {
-    if (contains(enabled, backend::avx512_fp16)) return &avx512_fp16::rotate<From, To, Row, Read, Write>;
-  }
-  if (contains(enabled, backend::avx512)) return &avx512::rotate<From, To, Row, Read, Write>;
-  if (contains(enabled, backend::avx2)) return &avx2::rotate<From, To, Row, Read, Write>;
 #endif
-  return &baseline::rotate<From, To, Row, Read, Write>;
+  return {&baseline::rotate_heads<Read, Write, To, From, To, C>, &baseline::read_row<Row, C>,
+          &baseline::convert_channels<From, To>};
 }
 
 template <class Row>

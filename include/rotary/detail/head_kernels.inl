@@ -6,46 +6,8 @@
 // multiple of the lanes, the last vector overlaps the one before it; in place this is right because both are loaded
 // before either is stored.
 
-/// The type to compute in: that of the table, but double where any side is double, and float for stored 16-bit numbers.
-/// Only float16 tables with float16 data stay in half, on a CPU that has such arithmetic.
-template <class From, class To, class Row>
-struct compute {
-  template <class T>
-  static constexpr bool any = std::is_same<From, T>::value || std::is_same<To, T>::value || std::is_same<Row, T>::value;
-  static constexpr bool half = std::is_same<From, float16>::value && std::is_same<To, float16>::value &&
-                               std::is_same<Row, float16>::value && ROTARY_BACKEND_FP16;
-  using type = std::conditional_t<any<double>, double, std::conditional_t<half, float16, float>>;
-};
-
-/// What scalar code computes in where vectors compute in C.
-template <class C>
-using scalar_of = std::conditional_t<std::is_same<C, double>::value, double, float>;
-
 template <class C>
 constexpr std::size_t widest = ROTARY_BACKEND_LANES * sizeof(float) / sizeof(C);
-
-/// `heads` heads: pointers at the rotated block of the first, and its row in the compute type.
-template <class From, class To, class C>
-struct head_run {
-  const From* from;
-  To* to;
-  std::ptrdiff_t from_stride, to_stride;
-  std::size_t heads;
-  const C* cos;
-  const C* sin;
-  std::ptrdiff_t row_step;  // from the row of a head to that of the next; 0: they share it
-  std::size_t pairs;        // of this row; they may be a part of the block
-  std::size_t half;         // from a channel to its partner under split_half: all pairs of the block
-
-  /// On to the next head; true if there is one and it has a row of its own.
-  ROTARY_INLINE bool step() {
-    from += from_stride;
-    to += to_stride;
-    cos += row_step;
-    sin += row_step;
-    return --heads != 0 && row_step != 0;
-  }
-};
 
 template <class V, class From, class To>
 ROTARY_INLINE void rotate_halves(const From* from, To* to, std::size_t half, V c, V s) {
@@ -160,7 +122,7 @@ ROTARY_INLINE void interleaved_block(head_run<From, To, C> x, std::size_t first)
 
 // Reads one pairing and writes the other. Out of place only, so that the last vector may simply overlap.
 template <class V, pairing Read, class From, class To, class C>
-ROTARY_INLINE void repair_block(head_run<From, To, C> x, std::size_t first) {
+ROTARY_INLINE void change_pairing_block(head_run<From, To, C> x, std::size_t first) {
   V c = V::load_row(x.cos + first), s = V::load_row(x.sin + first);
   while (x.heads != 0) {
     V a, b;
@@ -184,11 +146,6 @@ ROTARY_INLINE void repair_block(head_run<From, To, C> x, std::size_t first) {
   }
 }
 
-template <pairing P>
-constexpr std::size_t first_member(std::size_t pair) {
-  return P == pairing::split_half ? pair : 2 * pair;
-}
-
 template <pairing Read, pairing Write, class From, class To, class C>
 ROTARY_INLINE void rotate_scalar(head_run<From, To, C> x) {
   using S = scalar_of<C>;
@@ -196,8 +153,8 @@ ROTARY_INLINE void rotate_scalar(head_run<From, To, C> x) {
   const std::size_t write_step = Write == pairing::split_half ? x.half : 1;
   for (; x.heads != 0; x.step()) {
     for (std::size_t j = 0; j < x.pairs; ++j) {
-      const From* const from = x.from + first_member<Read>(j);
-      To* const to = x.to + first_member<Write>(j);
+      const From* const from = x.from + first_member(Read, j);
+      To* const to = x.to + first_member(Write, j);
       const S c = load_scalar<S>(x.cos + j), s = load_scalar<S>(x.sin + j);
       const S a = load_scalar<S>(from), b = load_scalar<S>(from + read_step);
       store_scalar<S>(to, a * c - b * s);
@@ -254,20 +211,53 @@ ROTARY_INLINE void rotate_by_width(head_run<From, To, C> x) {
       rotate_blocks<V, Vectors, Read>(x, 0, run / V::size, run % V::size != 0);
     } else {
       std::size_t first = 0;
-      for (; first + V::size <= run; first += V::size) repair_block<V, Read>(x, first);
-      if (first < run) repair_block<V, Read>(x, run - V::size);
+      for (; first + V::size <= run; first += V::size) change_pairing_block<V, Read>(x, first);
+      if (first < run) change_pairing_block<V, Read>(x, run - V::size);
     }
   }
 }
 
-/// Rotates a run of heads.
-template <pairing Read, pairing Write, class From, class To, class C>
-ROTARY_NOINLINE void rotate_heads(head_run<From, To, C> x) {
+/// Rotates a run of heads. Stored is To, or what is stored as To by an instruction of its own.
+template <pairing Read, pairing Write, class Stored, class From, class To, class C>
+void rotate_heads(const head_run<From, To, C>& run) {
+  const head_run<From, Stored, C> x = {run.from,        reinterpret_cast<Stored*>(run.to),
+                                       run.from_stride, run.to_stride,
+                                       run.heads,       run.cos,
+                                       run.sin,         run.row_step,
+                                       run.pairs,       run.half};
   constexpr std::size_t factor = Read == pairing::interleaved ? 2 : 1;
-  if constexpr (Read == Write && std::is_same<From, bfloat16>::value && std::is_base_of<bfloat16, To>::value &&
+  if constexpr (Read == Write && std::is_same<From, bfloat16>::value && std::is_same<To, bfloat16>::value &&
                 std::is_same<C, float>::value) {
     rotate_by_width<twin<widest<C>>, ROTARY_BACKEND_VECTORS * factor / 2, Read, Write>(x);
   } else {
     rotate_by_width<lanes<C, widest<C>>, ROTARY_BACKEND_VECTORS * factor, Read, Write>(x);
   }
+}
+
+/// count numbers of a row, `step` apart, converted to the compute type and multiplied by the factor.
+template <class Row, class C>
+void read_row(const Row* from, std::ptrdiff_t step, std::size_t count, double factor, C* to) {
+  using S = scalar_of<C>;
+  using V = lanes<S, widest<S>>;
+  const V factors = V::all(static_cast<S>(factor));
+  std::size_t j = 0;
+  if (step == 1) {
+    for (; j + V::size <= count; j += V::size) multiply(V::load(from + j), factors).store(to + j);
+  } else {
+    for (; j + V::size <= count; j += V::size) multiply(V::load_every_second(from + 2 * j), factors).store(to + j);
+  }
+  for (; j < count; ++j) {
+    const S value = load_scalar<S>(from + static_cast<std::ptrdiff_t>(j) * step) * static_cast<S>(factor);
+    store_scalar<S>(to + j, value);
+  }
+}
+
+/// Channels that do not rotate, from one type to another.
+template <class From, class To>
+void convert_channels(const From* from, To* to, std::size_t count) {
+  using C = scalar_of<std::conditional_t<std::is_same<From, double>::value, From, To>>;
+  using V = lanes<C, widest<C>>;
+  std::size_t i = 0;
+  for (; i + V::size <= count; i += V::size) V::load(from + i).store(to + i);
+  for (; i < count; ++i) store_scalar<C>(to + i, load_scalar<C>(from + i));
 }

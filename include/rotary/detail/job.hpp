@@ -11,7 +11,7 @@ namespace rotary {
 inline namespace ROTARY_ABI {
 namespace detail {
 
-ROTARY_INLINE std::size_t magnitude_of(std::ptrdiff_t stride) {
+ROTARY_INLINE std::size_t absolute(std::ptrdiff_t stride) {
   return stride < 0 ? 0 - static_cast<std::size_t>(stride) : static_cast<std::size_t>(stride);
 }
 
@@ -35,7 +35,6 @@ struct rows_shape {
   std::size_t rows, pairs;
   std::ptrdiff_t row_stride, pair_step;
   std::int64_t first_position;
-  double magnitude;
 };
 
 struct rotation_job {

@@ -7,4 +7,3 @@
 #endif
 #include "head_kernels.inl"
 #include "row_products.inl"
-#include "tensor_walk.inl"

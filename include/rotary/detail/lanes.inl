@@ -55,7 +55,6 @@ ROTARY_INLINE vec_t<C, W> stride_two(vec_t<C, W> front, vec_t<C, W> back, std::i
 /// W numbers of type C.
 template <class C, std::size_t W>
 struct lanes {
-  using number = C;
   static constexpr std::size_t size = W;
   vec_t<C, W> v;
 
@@ -155,7 +154,6 @@ ROTARY_INLINE void store_interleaved(T* to, lanes<C, W> a, lanes<C, W> b) {
 /// lane, so that a shift and a mask widen them, where lanes<float, W> would need an instruction that moves lanes.
 template <std::size_t W>
 struct twin {
-  using number = float;
   static constexpr std::size_t size = 2 * W;
   vec_t<float, W> even, odd;
 

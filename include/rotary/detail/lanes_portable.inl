@@ -8,7 +8,6 @@ struct vec_t {
 
 template <class C, std::size_t W>
 struct lanes {
-  using number = C;
   static constexpr std::size_t size = W;
   vec_t<C, W> v;
 
@@ -92,7 +91,6 @@ ROTARY_INLINE void store_interleaved(T* to, lanes<C, W> a, lanes<C, W> b) {
 
 template <std::size_t W>
 struct twin {
-  using number = float;
   static constexpr std::size_t size = 2 * W;
   vec_t<float, W> even, odd;
 

@@ -46,7 +46,7 @@ class phasors {
   /// The row of one position: cos[pairs] and sin[pairs].
   template <class Row>
   void row(std::int64_t position, Row* cos, Row* sin) {
-    const std::uint64_t p = magnitude_of_position(position);
+    const std::uint64_t p = distance_from_zero(position);
     const factor high = high_part(p / radix);
     const std::size_t low = low_row(p % radix);
     multiply_rows<Row>(
@@ -60,7 +60,7 @@ class phasors {
     std::size_t done = 0;
     while (done < count) {
       const std::int64_t position = static_cast<std::int64_t>(static_cast<std::uint64_t>(first) + done);
-      const std::uint64_t p = magnitude_of_position(position);
+      const std::uint64_t p = distance_from_zero(position);
       const std::size_t digit = static_cast<std::size_t>(p % radix), left = count - done;
       // Rows of one high part: upwards to digit 255, or, below zero, where magnitudes fall, down to digit 0. Position 0
       // itself is not negative: its sine is 0, not -0.
@@ -95,7 +95,7 @@ class phasors {
     return sizeof(Row) == sizeof(float) && count * 2 * pairs_ >= much / sizeof(Row) && places % alignment == 0;
   }
 
-  static std::uint64_t magnitude_of_position(std::int64_t position) {
+  static std::uint64_t distance_from_zero(std::int64_t position) {
     const std::uint64_t p = static_cast<std::uint64_t>(position);
     return position < 0 ? 0 - p : p;
   }
@@ -110,7 +110,7 @@ class phasors {
     }
   }
 
-  // 32 rows by cos and sin, 225 by one product each.
+  // 31 rows by cos and sin, 240 by one product each (every 16th by both).
   void make_digit(unsigned digit, double multiplier) {
     const double unit = static_cast<double>(std::uint64_t{1} << (8 * digit));
     double* cos = tables_.cos.data() + digit * radix * pairs_;

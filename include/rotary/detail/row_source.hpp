@@ -27,6 +27,10 @@ inline std::size_t checked_row_count(const char* function, std::int64_t count, s
     fail("rotary::%s: first is %lld and count is %lld; the last position may be at most 2^63 - 1.", function,
          static_cast<long long>(first), static_cast<long long>(count));
   }
+  if (static_cast<std::uint64_t>(count) > static_cast<std::size_t>(-1)) {
+    fail("rotary::%s: count is %lld; at most %zu rows fit into the address space.", function,
+         static_cast<long long>(count), static_cast<std::size_t>(-1));
+  }
   return static_cast<std::size_t>(count);
 }
 
@@ -36,15 +40,15 @@ inline void check_range(const char* function, std::int64_t first, std::size_t co
   const std::uint64_t skipped = static_cast<std::uint64_t>(first) - static_cast<std::uint64_t>(table_first);
   if (count != 0 && (first < table_first || skipped >= rows || count > rows - skipped)) {
     fail(
-        "rotary::%s: positions %lld to %lld are asked for; the table holds %llu positions from %lld on. Make a longer "
+        "rotary::%s: positions %lld to %lld are asked for; the table holds %zu positions from %lld on. Make a longer "
         "table, or a step_table, which takes any position.",
         function, static_cast<long long>(first),
-        static_cast<long long>(static_cast<std::uint64_t>(first) + (count - 1)), static_cast<unsigned long long>(rows),
+        static_cast<long long>(static_cast<std::uint64_t>(first) + (count - 1)), rows,
         static_cast<long long>(table_first));
   }
 }
 
-inline std::uint64_t largest_magnitude(std::int64_t first, std::size_t rows) {
+inline std::uint64_t farthest_position(std::int64_t first, std::size_t rows) {
   const std::uint64_t start = static_cast<std::uint64_t>(first), end = start + (rows - 1);
   const std::uint64_t below = first < 0 ? 0 - start : start;
   const std::uint64_t above = static_cast<std::int64_t>(end) < 0 ? 0 - end : end;
@@ -87,10 +91,10 @@ class row_source {
       constexpr double most = 80.0;  // e^80 = 5.5e34: products with ordinary numbers stay within float
       if (exponent > most || exponent < -most) {
         fail(
-            "rotary::%s: position is %.17g; xPos with center %.17g multiplies pair %llu by e^%.3g there, and only "
+            "rotary::%s: position is %.17g; xPos with center %.17g multiplies pair %zu by e^%.3g there, and only "
             "e^-80 "
             "to e^80 are safe in float. Move xpos::center near the positions.",
-            function, position, spectrum_.growth_center(), static_cast<unsigned long long>(j), exponent);
+            function, position, spectrum_.growth_center(), j, exponent);
       }
     }
   }

@@ -5,7 +5,7 @@
 #include "../table.hpp"
 #include "../tensor.hpp"
 #include "checks.hpp"
-#include "dispatch.hpp"
+#include "tensor_walk.hpp"
 
 namespace rotary {
 inline namespace ROTARY_ABI {
@@ -25,6 +25,9 @@ template <class T>
 table_view<T> view_of(const table<T>& rows) {
   return rows.view();
 }
+/// The rows of a step belong to its tokens, not to positions: call without positions.
+template <class T>
+table_view<T> view_of(const step_table<T>& rows) = delete;
 
 template <class T>
 ROTARY_INLINE tensor_shape shape_of(const tensor_view<T>& x) {
@@ -40,31 +43,40 @@ ROTARY_INLINE tensor_shape shape_of(const tensor_view<T>& x) {
 }
 
 /// Only a call from one tensor to another can change the pairing.
-template <bool TwoTensors, class From, class To, class Row>
-rotation_kernel kernel_for(const layout& how) {
+template <bool TwoTensors, class From, class To, class Row, class C>
+kernel_set<From, To, Row, C> kernels_for(const layout& how) {
   constexpr pairing half = pairing::split_half, alternating = pairing::interleaved;
   if constexpr (TwoTensors) {
     if (how.pairing != how.stored) {
-      return how.pairing == half ? select_rotation<From, To, Row, half, alternating>()
-                                 : select_rotation<From, To, Row, alternating, half>();
+      return how.pairing == half ? select_kernels<From, To, Row, C, half, alternating>()
+                                 : select_kernels<From, To, Row, C, alternating, half>();
     }
   }
-  return how.pairing == half ? select_rotation<From, To, Row, half, half>()
-                             : select_rotation<From, To, Row, alternating, alternating>();
+  return how.pairing == half ? select_kernels<From, To, Row, C, half, half>()
+                             : select_kernels<From, To, Row, C, alternating, alternating>();
+}
+
+template <bool TwoTensors, class From, class To, class Row, class C>
+void walk(const rotation_job& job) {
+  tensor_walk<From, To, Row, C>(job, kernels_for<TwoTensors, From, To, Row, C>(job.how)).run();
 }
 
 /// The multiplier of the rows that makes the verb: R has magnitude m, its transpose too, and its inverse is R^T / m^2.
-inline double row_factor(verb which, double magnitude, double scale) {
-  if (!is_finite(scale)) {
-    fail("rotary::%s: scale is not finite; it must be a number, 1 for none.", name_of(which));
-  }
-  if (which != verb::inverse) return scale;
-  if (!is_finite(magnitude) || magnitude == 0.0) {
+/// It is applied in the compute type, whose largest number is `most`.
+inline double row_factor(verb which, double magnitude, double scale, double most) {
+  if (which == verb::inverse && (!is_finite(magnitude) || magnitude == 0.0)) {
     fail(
         "rotary::rotate_inverse: the table's magnitude is %g; the inverse needs rows with one magnitude that is not 0.",
         magnitude);
   }
-  return scale / (magnitude * magnitude);
+  const double factor = which == verb::inverse ? scale / magnitude / magnitude : scale;
+  if (!is_finite(factor) || factor > most || factor < -most) {
+    fail(
+        "rotary::%s: scale is %g, which multiplies the rows by %g; that must be a number of at most %g. Use 1 for "
+        "none.",
+        name_of(which), scale, factor, most);
+  }
+  return factor;
 }
 
 template <verb Verb, bool TwoTensors, class From, class To, class Row>
@@ -74,18 +86,24 @@ void run_rotation(const tensor_view<From>& from, const tensor_view<To>& to, cons
   static_assert(sizeof(From) == sizeof(format_of<From>) && sizeof(To) == sizeof(format_of<To>) &&
                     sizeof(Row) == sizeof(format_of<Row>),
                 "rotary::element<T>::format must have the size of T");
-  const double factor = row_factor(Verb, rows.magnitude, scale);
-  rotation_job job = {
-      shape_of(from),
-      shape_of(to),
-      {rows.cos, rows.sin, rows.rows, rows.pairs, rows.row_stride, rows.pair_step, rows.first_position, rows.magnitude},
-      where,
-      how,
-      factor,
-      Verb == verb::rotate ? factor : -factor};
+  using formats = compute<format_of<From>, format_of<To>, format_of<Row>>;
+  constexpr double most = std::is_same<typename formats::type, double>::value ? 1e308 : 3e38;
+  const double factor = row_factor(Verb, rows.magnitude, scale, most);
+  rotation_job job = {shape_of(from),
+                      shape_of(to),
+                      {rows.cos, rows.sin, rows.rows, rows.pairs, rows.row_stride, rows.pair_step, rows.first_position},
+                      where,
+                      how,
+                      factor,
+                      Verb == verb::rotate ? factor : -factor};
   constexpr bool same_format = std::is_same<format_of<From>, format_of<To>>::value;
   if (!prepare(name_of(Verb), job, TwoTensors, same_format, part)) return;
-  kernel_for<TwoTensors, format_of<From>, format_of<To>, format_of<Row>>(how)(job);
+#if ROTARY_X86
+  if constexpr (formats::half) {
+    if (half_arithmetic()) return walk<TwoTensors, float16, float16, float16, float16>(job);
+  }
+#endif
+  walk<TwoTensors, format_of<From>, format_of<To>, format_of<Row>, typename formats::type>(job);
 }
 
 /// Row t for token t of every sequence if the step has just that many rows, else one row for each token of the batch.
@@ -93,13 +111,13 @@ template <verb Verb, bool TwoTensors, class From, class To, class Row>
 void run_step(const tensor_view<From>& from, const tensor_view<To>& to, const step_table<Row>& step, const layout& how,
               const slice& part, double scale) {
   const bool shared = step.size() == from.tokens;
-  if (!shared && (multiply_overflows(from.batch, from.tokens) || step.size() != from.batch * from.tokens)) {
+  const bool empty = from.batch == 0 || from.tokens == 0 || from.heads == 0 || from.head_dim == 0;
+  if (!shared && !empty && (multiply_overflows(from.batch, from.tokens) || step.size() != from.batch * from.tokens)) {
     fail(
-        "rotary::%s: the step_table has %llu rows; the view has %llu sequences of %llu tokens. Assign tokens or batch "
+        "rotary::%s: the step_table has %zu rows; the view has %zu sequences of %zu tokens. Assign tokens or batch "
         "* "
         "tokens positions.",
-        name_of(Verb), static_cast<unsigned long long>(step.size()), static_cast<unsigned long long>(from.batch),
-        static_cast<unsigned long long>(from.tokens));
+        name_of(Verb), step.size(), from.batch, from.tokens);
   }
   const positions where = shared ? positions(0) : positions::one_row_a_token();
   run_rotation<Verb, TwoTensors>(from, to, step.view(), where, how, part, scale);

@@ -1,0 +1,183 @@
+// From a job to the heads of each token, in the order of memory. Outside every target region: compilers make slow
+// vector code of address arithmetic where wide registers invite them to.
+#ifndef ROTARY_DETAIL_TENSOR_WALK_HPP
+#define ROTARY_DETAIL_TENSOR_WALK_HPP
+
+#include "dispatch.hpp"
+#include "job.hpp"
+
+namespace rotary {
+inline namespace ROTARY_ABI {
+namespace detail {
+
+template <class From, class To, class Row, class C>
+class tensor_walk {
+ public:
+  tensor_walk(const rotation_job& job, const kernel_set<From, To, Row, C>& kernels) : job_(job), kernels_(kernels) {}
+
+  /// Everything that the job's slice asks for: a run of (token, head) pairs, that is part of a token, whole tokens of
+  /// each sequence, part of a token.
+  void run() const {
+    const std::size_t all_tokens = job_.from.tokens, all_heads = job_.from.heads;
+    if (job_.whole) {
+      for (std::size_t b = 0; b < job_.from.batch; ++b) rectangle(b, 0, all_tokens, 0, all_heads);
+      return;
+    }
+    const std::size_t token = job_.begin / all_heads;
+    std::size_t b = token / all_tokens, t = token % all_tokens, h = job_.begin % all_heads;
+    for (std::size_t left = job_.end - job_.begin; left != 0;) {
+      std::size_t tokens = 1, heads = all_heads;
+      if (h != 0 || left < all_heads) {
+        heads = left < all_heads - h ? left : all_heads - h;
+      } else if (left >= (all_tokens - t) * all_heads) {
+        tokens = all_tokens - t;
+      } else {
+        tokens = left / all_heads;
+      }
+      rectangle(b, t, t + tokens, h, heads);
+      left -= tokens * heads;
+      h = h + heads == all_heads ? 0 : h + heads;
+      t += h == 0 ? tokens : 0;
+      if (t == all_tokens) {
+        t = 0;
+        ++b;
+      }
+    }
+  }
+
+ private:
+  using run_of_heads = head_run<From, To, C>;
+
+  static constexpr std::size_t prepared_room = 2048;  // numbers, on the stack
+
+  /// Tokens [begin, end) of sequence b, heads [h, h + heads) of each. Without prefetching: asking for the lines of
+  /// later heads made tensors beyond the caches up to 1.6 times slower than the processor's own guess.
+  void rectangle(std::size_t b, std::size_t begin, std::size_t end, std::size_t h, std::size_t heads) const {
+    run_of_heads x = {reinterpret_cast<const From*>(job_.from.address) + job_.from.at(b, begin, h) + job_.how.offset,
+                      reinterpret_cast<To*>(job_.to.address) + job_.to.at(b, begin, h) + job_.how.offset,
+                      job_.from.head_stride,
+                      job_.to.head_stride,
+                      heads,
+                      nullptr,
+                      nullptr,
+                      0,
+                      job_.table.pairs,
+                      job_.table.pairs};
+    const bool heads_inside =
+        end - begin == 1 || (heads > 1 && absolute(job_.from.head_stride) <= absolute(job_.from.token_stride));
+    const std::size_t most = heads_inside ? 1 : most_tokens();
+    while (begin < end) {
+      const std::int64_t row = row_of(b, begin);
+      std::size_t tokens = 1;
+      while (tokens < most && begin + tokens < end &&
+             row_of(b, begin + tokens) == row + static_cast<std::int64_t>(tokens)) {
+        ++tokens;
+      }
+      part(x, row, tokens);
+      x.from += static_cast<std::ptrdiff_t>(tokens) * job_.from.token_stride;
+      x.to += static_cast<std::ptrdiff_t>(tokens) * job_.to.token_stride;
+      begin += tokens;
+    }
+  }
+
+  /// Where heads lie farther apart than tokens, one head of as many tokens as have rows that follow each other and stay
+  /// in the second cache, or in the room for prepared ones, while the heads pass.
+  std::size_t most_tokens() const {
+    const bool prepares = !job_.plain_rows || !std::is_same<Row, C>::value;
+    const std::size_t room = prepares ? prepared_room : (std::size_t{1} << 18) / (2 * sizeof(Row));
+    return room > job_.table.pairs ? room / (job_.table.pairs + 1) : 1;
+  }
+
+  std::int64_t row_of(std::size_t b, std::size_t t) const {
+    const positions& where = job_.where;
+    const std::int64_t position = where.consecutive()
+                                      ? static_cast<std::int64_t>(static_cast<std::uint64_t>(where.first()) + t)
+                                      : where.at(b, t, job_.from.tokens);
+    return position - job_.table.first_position;
+  }
+
+  /// The heads of x, which starts at the first of `tokens` tokens whose rows follow each other from `row` on.
+  void part(run_of_heads& x, std::int64_t row, std::size_t tokens) const {
+    const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(row) * job_.table.row_stride;
+    const Row* const cos = static_cast<const Row*>(job_.table.cos) + at;
+    const Row* const sin = static_cast<const Row*>(job_.table.sin) + at;
+    if (job_.copies_outside) copy_outside(x, tokens);
+    if constexpr (std::is_same<Row, C>::value) {
+      if (job_.plain_rows) {
+        x.cos = cos;
+        x.sin = sin;
+        if (tokens == 1) return kernels_.rotate(x);
+        return tokens_inside(x, job_.table.row_stride, tokens);
+      }
+    }
+    prepared(x, cos, sin, tokens);
+  }
+
+  void tokens_inside(const run_of_heads& heads, std::ptrdiff_t row_step, std::size_t tokens) const {
+    run_of_heads x = heads;
+    x.heads = tokens;
+    x.from_stride = job_.from.token_stride;
+    x.to_stride = job_.to.token_stride;
+    x.row_step = row_step;
+    for (std::size_t h = 0; h < heads.heads; ++h) {
+      kernels_.rotate(x);
+      x.from += job_.from.head_stride;
+      x.to += job_.to.head_stride;
+    }
+  }
+
+  /// With rows that must be converted, gathered or multiplied first; those of several tokens fit into the room.
+  ROTARY_NOINLINE void prepared(run_of_heads x, const Row* cos, const Row* sin, std::size_t tokens) const {
+    C cos_rows[prepared_room], sin_rows[prepared_room];
+    x.cos = cos_rows;
+    x.sin = sin_rows;
+    for (std::size_t left = job_.table.pairs; left != 0; left -= x.pairs) {
+      x.pairs = left > prepared_room ? prepared_room / 2 : left;  // more than the room only for a single token
+      for (std::size_t t = 0; t < tokens; ++t) {
+        const std::ptrdiff_t row = static_cast<std::ptrdiff_t>(t) * job_.table.row_stride;
+        kernels_.read_row(cos + row, job_.table.pair_step, x.pairs, job_.cos_factor, cos_rows + t * x.pairs);
+        kernels_.read_row(sin + row, job_.table.pair_step, x.pairs, job_.sin_factor, sin_rows + t * x.pairs);
+      }
+      if (tokens == 1) {
+        kernels_.rotate(x);
+      } else {
+        tokens_inside(x, static_cast<std::ptrdiff_t>(x.pairs), tokens);
+      }
+      cos += static_cast<std::ptrdiff_t>(x.pairs) * job_.table.pair_step;
+      sin += static_cast<std::ptrdiff_t>(x.pairs) * job_.table.pair_step;
+      x.from += first_member(job_.how.pairing, x.pairs);
+      x.to += first_member(job_.how.stored, x.pairs);
+    }
+  }
+
+  /// Channels outside the rotated block.
+  ROTARY_NOINLINE void copy_outside(const run_of_heads& x, std::size_t tokens) const {
+    const std::size_t rotated = 2 * job_.table.pairs, before = job_.how.offset;
+    const std::size_t behind = job_.from.head_dim - before - rotated;
+    for (std::size_t t = 0; t < tokens; ++t) {
+      for (std::size_t h = 0; h < x.heads; ++h) {
+        const From* const from = x.from + job_.from.at(0, t, h);
+        To* const to = x.to + job_.to.at(0, t, h);
+        copy(from - before, to - before, before);
+        copy(from + rotated, to + rotated, behind);
+      }
+    }
+  }
+
+  void copy(const From* from, To* to, std::size_t count) const {
+    if constexpr (std::is_same<From, To>::value) {
+      std::memcpy(to, from, count * sizeof(To));
+    } else {
+      kernels_.convert(from, to, count);
+    }
+  }
+
+  const rotation_job& job_;
+  const kernel_set<From, To, Row, C> kernels_;
+};
+
+}  // namespace detail
+}  // namespace ROTARY_ABI
+}  // namespace rotary
+
+#endif
