@@ -574,7 +574,7 @@ TEST(Scaling, LongropeRegimes) {
   EXPECT_EQ(make_spectrum(4, theta, policy, 2000).magnitude(), 1.25);
   policy.short_magnitude = rotary::longrope_magnitude::exactly(0.75);
   EXPECT_EQ(make_spectrum(4, theta, policy, 1).magnitude(), 0.75);
-  policy.short_factor.clear();
+  policy.short_factor = {};
   expect_frequencies(make_spectrum(4, theta, policy, 1), {1.0, 0.01});
   EXPECT_EQ(rotary::longrope_magnitude::paper().value(1.0, 4096), 1.0);
   EXPECT_EQ(rotary::longrope_magnitude::paper().value(0.5, 4096), 1.0);

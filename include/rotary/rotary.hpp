@@ -16,12 +16,14 @@
 //     for (auto& layer : layers) rotary::rotate(rotary::thd(layer.q, tokens, 32, 128), step);
 //
 // A header each: scaling.hpp (policies), spectrum.hpp, table.hpp, positions.hpp, tensor.hpp, layout.hpp, rotate.hpp,
-// types.hpp (float16, bfloat16, your own types), error.hpp. Eigen's types: eigen.hpp, which is not included here.
+// types.hpp (float16, bfloat16, your own types), list.hpp, error.hpp. Eigen's types: eigen.hpp, which is not included
+// here.
 #ifndef ROTARY_ROTARY_HPP
 #define ROTARY_ROTARY_HPP
 
 #include "error.hpp"
 #include "layout.hpp"
+#include "list.hpp"
 #include "positions.hpp"
 #include "rotate.hpp"
 #include "scaling.hpp"

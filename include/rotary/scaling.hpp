@@ -13,10 +13,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <utility>
-#include <vector>
 
 #include "detail/config.hpp"
 #include "error.hpp"
+#include "list.hpp"
 #include "spectrum.hpp"
 
 namespace rotary {
@@ -34,28 +34,27 @@ inline void require_length(const char* policy, const char* argument, std::int64_
 }
 
 // The spectrum of what a policy made of inverse_frequencies(rotary_dim, rope_theta).
-inline spectrum of_one_theta(std::size_t rotary_dim, double rope_theta, std::vector<double> inv_freq,
-                             double magnitude = 1.0) {
+inline spectrum of_one_theta(std::size_t rotary_dim, double rope_theta, list<double> inv_freq, double magnitude = 1.0) {
   return spectrum(std::move(inv_freq), magnitude, step_ratio(rotary_dim, rope_theta));
 }
 
 inline spectrum slowed(std::size_t rotary_dim, double rope_theta, double divisor) {
-  std::vector<double> inv_freq = inverse_frequencies(rotary_dim, rope_theta);
+  list<double> inv_freq = inverse_frequencies(rotary_dim, rope_theta);
   for (double& w : inv_freq) w /= divisor;
   return of_one_theta(rotary_dim, rope_theta, std::move(inv_freq));
 }
 
-inline spectrum divided(const char* policy, const char* list, std::size_t rotary_dim, double rope_theta,
-                        const std::vector<double>& divisors, double magnitude) {
-  std::vector<double> inv_freq = inverse_frequencies(rotary_dim, rope_theta);
+inline spectrum divided(const char* policy, const char* argument, std::size_t rotary_dim, double rope_theta,
+                        const list<double>& divisors, double magnitude) {
+  list<double> inv_freq = inverse_frequencies(rotary_dim, rope_theta);
   if (divisors.size() != inv_freq.size()) {
-    fail("rotary::%s: %s has %zu values; it must have %zu, rotary_dim / 2. Give one of each pair.", policy, list,
+    fail("rotary::%s: %s has %zu values; it must have %zu, rotary_dim / 2. Give one of each pair.", policy, argument,
          divisors.size(), inv_freq.size());
   }
   for (std::size_t j = 0; j < inv_freq.size(); ++j) {
     if (!is_finite(divisors[j]) || divisors[j] <= 0.0) {
       fail("rotary::%s: %s[%zu] is %.9g; it must be finite and greater than 0. 1 leaves the pair as it is.", policy,
-           list, j, divisors[j]);
+           argument, j, divisors[j]);
     }
     inv_freq[j] /= divisors[j];
   }
@@ -141,7 +140,7 @@ struct ntk_mixed {
   spectrum operator()(std::size_t rotary_dim, double rope_theta) const {
     detail::require_factor("ntk_mixed", factor);
     detail::require_finite("ntk_mixed", "mixed_b", mixed_b, "0.625 is usual.");
-    std::vector<double> inv_freq = inverse_frequencies(rotary_dim, rope_theta);
+    list<double> inv_freq = inverse_frequencies(rotary_dim, rope_theta);
     const double pairs = static_cast<double>(inv_freq.size());
     for (std::size_t j = 0; j < inv_freq.size(); ++j) {
       inv_freq[j] *= detail::pow(factor, -detail::pow(static_cast<double>(j + 1) / pairs, mixed_b));
@@ -271,8 +270,8 @@ class longrope_magnitude {
 struct longrope {
   double factor;
   std::int64_t original_max_position_embeddings;
-  std::vector<double> short_factor;
-  std::vector<double> long_factor;
+  list<double> short_factor;
+  list<double> long_factor;
   longrope_magnitude short_magnitude = longrope_magnitude::paper();
   longrope_magnitude long_magnitude = longrope_magnitude::paper();
 
@@ -306,7 +305,7 @@ struct proportional {
 /// pairs of axis a. {D/2, D/2} for the vision towers of Qwen-VL, GLM-V, Llama-4 and SAM; {16, 56, 56} for Flux. Each is
 /// even and they sum to rotary_dim.
 struct axial {
-  std::vector<std::size_t> axis_dims;
+  list<std::size_t> axis_dims;
 
   spectrum operator()(std::size_t rotary_dim, double rope_theta) const;
 };
@@ -332,7 +331,7 @@ struct xpos {
 
 /// GGUF's rope_freqs, and ggml's freq_factors: w[j] / factors[j]; rotary_dim / 2 values > 0.
 struct frequency_factors {
-  std::vector<double> factors;
+  list<double> factors;
 
   spectrum operator()(std::size_t rotary_dim, double rope_theta) const {
     return detail::divided("frequency_factors", "factors", rotary_dim, rope_theta, factors, 1.0);

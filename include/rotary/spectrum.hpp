@@ -6,10 +6,10 @@
 #include <cstdint>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include "detail/config.hpp"
 #include "error.hpp"
+#include "list.hpp"
 
 namespace rotary {
 inline namespace ROTARY_ABI {
@@ -62,7 +62,7 @@ class spectrum {
   /// User-given `inv_freq`, radians per position, one of each pair (0: the pair stands still; negative: it turns
   /// backwards). `magnitude` is the FINAL multiplier of cos and sin ("attention factor"). `step_ratio` as below.
   /// Throws error unless every value is finite, magnitude > 0 and step_ratio >= 0.
-  explicit spectrum(std::vector<double> inv_freq, double magnitude = 1.0, double step_ratio = 0.0)
+  explicit spectrum(list<double> inv_freq, double magnitude = 1.0, double step_ratio = 0.0)
       : inv_freq_(std::move(inv_freq)), magnitude_(magnitude), step_ratio_(step_ratio) {
     detail::require_rotary_dim("spectrum", 2 * inv_freq_.size());
     require_all_finite("inv_freq", inv_freq_);
@@ -79,17 +79,17 @@ class spectrum {
   /// The number of channels that rotate: 2 * pairs().
   std::size_t rotary_dim() const noexcept { return 2 * inv_freq_.size(); }
   /// Radians per position, [pairs].
-  const std::vector<double>& inv_freq() const noexcept { return inv_freq_; }
+  const list<double>& inv_freq() const noexcept { return inv_freq_; }
   /// The final multiplier of cos and sin, also called attention factor.
   double magnitude() const noexcept { return magnitude_; }
 
   /// xPos: the natural logarithm of the multiplier per position, [pairs]; empty for all other spectra. The row of
   /// position p has the further multiplier exp(growth()[j] * (p - growth_center())).
-  const std::vector<double>& growth() const noexcept { return growth_; }
+  const list<double>& growth() const noexcept { return growth_; }
   double growth_center() const noexcept { return growth_center_; }
   /// This spectrum with a growth of its rows. Throws error unless there is one finite value a pair and center is
   /// finite.
-  spectrum with_growth(std::vector<double> growth, double center) const {
+  spectrum with_growth(list<double> growth, double center) const {
     if (growth.size() != pairs()) {
       detail::fail("rotary::spectrum::with_growth: growth has %zu values; it must have %zu. Give one of each pair.",
                    growth.size(), pairs());
@@ -107,7 +107,7 @@ class spectrum {
   double step_ratio() const noexcept { return step_ratio_; }
 
  private:
-  static void require_all_finite(const char* argument, const std::vector<double>& values) {
+  static void require_all_finite(const char* argument, const list<double>& values) {
     for (std::size_t j = 0; j < values.size(); ++j) {
       if (detail::is_finite(values[j])) continue;
       detail::fail("rotary::spectrum: %s[%zu] is %.9g; it must be finite. Check the parameters that made it.", argument,
@@ -115,8 +115,8 @@ class spectrum {
     }
   }
 
-  std::vector<double> inv_freq_;
-  std::vector<double> growth_;
+  list<double> inv_freq_;
+  list<double> growth_;
   double magnitude_;
   double step_ratio_;
   double growth_center_ = 0.0;
@@ -125,10 +125,10 @@ class spectrum {
 /// theta^(-2j/d) for j = 0 .. d/2-1, radians per position (RoFormer, arXiv 2104.09864): what every policy starts from.
 /// Each is within 1.1 units in the last place of the exact value. Throws error on an odd rotary_dim, or a rope_theta
 /// that is not finite and greater than 0.
-inline std::vector<double> inverse_frequencies(std::size_t rotary_dim, double rope_theta) {
+inline list<double> inverse_frequencies(std::size_t rotary_dim, double rope_theta) {
   detail::require_rotary_dim("inverse_frequencies", rotary_dim);
   detail::require_theta("inverse_frequencies", rope_theta);
-  std::vector<double> inv_freq(rotary_dim / 2);
+  list<double> inv_freq(rotary_dim / 2);
   for (std::size_t j = 0; j < inv_freq.size(); ++j) {
     inv_freq[j] = detail::rational_power(rope_theta, -2.0 * static_cast<double>(j), static_cast<double>(rotary_dim));
   }

@@ -152,7 +152,7 @@ class phasors {
     return {product_.cos.data(), product_.sin.data()};
   }
 
-  std::vector<double> inv_freq_;
+  list<double> inv_freq_;
   std::size_t pairs_;
   unsigned digits_;
   phasor_rows tables_;                // [digits, 256, pairs]; the magnitude is in those of digit 0

@@ -85,7 +85,7 @@ class row_source {
       fail("rotary::%s: position is %.17g; its angle, up to %g radians, must be below %g in this angle mode.", function,
            position, magnitude * largest_inv_freq_, most_angle);
     }
-    const std::vector<double>& growth = spectrum_.growth();
+    const list<double>& growth = spectrum_.growth();
     for (std::size_t j = 0; j < growth.size(); ++j) {
       const double exponent = growth[j] * (position - spectrum_.growth_center());
       constexpr double most = 80.0;  // e^80 = 5.5e34: products with ordinary numbers stay within float
@@ -150,7 +150,7 @@ class row_source {
 
   // cos and sin of one position into the scratch rows, times the magnitude.
   void angle_row(double position) {
-    const std::vector<double>& inv_freq = spectrum_.inv_freq();
+    const list<double>& inv_freq = spectrum_.inv_freq();
     const float ratio = mode_ == angles::float32_recurrence ? recurrence_ratio() : 1.0f;
     float theta = static_cast<float>(position);
     for (std::size_t j = 0; j < inv_freq.size(); ++j) {
@@ -167,7 +167,7 @@ class row_source {
   }
 
   double multiplier_at(double position, std::size_t j) const {
-    const std::vector<double>& growth = spectrum_.growth();
+    const list<double>& growth = spectrum_.growth();
     if (growth.empty()) return spectrum_.magnitude();
     return spectrum_.magnitude() * exp(growth[j] * (position - spectrum_.growth_center()));
   }

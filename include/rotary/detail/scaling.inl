@@ -83,7 +83,7 @@ inline yarn::range yarn::correction_range(std::size_t rotary_dim, double rope_th
 
 inline spectrum yarn::operator()(std::size_t rotary_dim, double rope_theta) const {
   const double m = magnitude.value(factor);
-  std::vector<double> inv_freq = inverse_frequencies(rotary_dim, rope_theta);
+  list<double> inv_freq = inverse_frequencies(rotary_dim, rope_theta);
   if (!inv_freq.empty()) {
     const range ramp = correction_range(rotary_dim, rope_theta);
     for (std::size_t j = 0; j < inv_freq.size(); ++j) {
@@ -113,8 +113,11 @@ inline spectrum longrope::operator()(std::size_t rotary_dim, double rope_theta, 
   const double short_m = short_magnitude.value(factor, original_max_position_embeddings);
   const double long_m = long_magnitude.value(factor, original_max_position_embeddings);
   const spectrum above = detail::divided("longrope", "long_factor", rotary_dim, rope_theta, long_factor, long_m);
-  const std::vector<double> ones(short_factor.empty() ? rotary_dim / 2 : 0, 1.0);
-  const std::vector<double>& divisors = short_factor.empty() ? ones : short_factor;
+  list<double> divisors = short_factor;
+  if (divisors.empty()) {
+    divisors = list<double>(rotary_dim / 2);
+    for (double& divisor : divisors) divisor = 1.0;
+  }
   const spectrum within = detail::divided("longrope", "short_factor", rotary_dim, rope_theta, divisors, short_m);
   return seq_len > original_max_position_embeddings ? above : within;
 }
@@ -130,7 +133,7 @@ inline spectrum llama3::operator()(std::size_t rotary_dim, double rope_theta) co
   }
   detail::require_length("llama3", "original_max_position_embeddings", original_max_position_embeddings, 1);
   const double context = static_cast<double>(original_max_position_embeddings);
-  std::vector<double> inv_freq = inverse_frequencies(rotary_dim, rope_theta);
+  list<double> inv_freq = inverse_frequencies(rotary_dim, rope_theta);
   for (double& w : inv_freq) {
     const double turns = context * w / (2.0 * detail::pi);
     w = detail::between(w, factor, turns - low_freq_factor, high_freq_factor - turns);
@@ -145,7 +148,7 @@ inline spectrum proportional::operator()(std::size_t head_dim, double rope_theta
         "rotary::proportional: partial_rotary_factor is %.9g; it must be in [0, 1]. No more than the head rotates.",
         partial_rotary_factor);
   }
-  std::vector<double> inv_freq = inverse_frequencies(head_dim, rope_theta);
+  list<double> inv_freq = inverse_frequencies(head_dim, rope_theta);
   const double pairs = static_cast<double>(inv_freq.size());
   const auto rotating = static_cast<std::size_t>(partial_rotary_factor * pairs);
   for (std::size_t j = 0; j < inv_freq.size(); ++j) inv_freq[j] = j < rotating ? inv_freq[j] / factor : 0.0;
@@ -153,8 +156,9 @@ inline spectrum proportional::operator()(std::size_t head_dim, double rope_theta
 }
 
 inline spectrum axial::operator()(std::size_t rotary_dim, double rope_theta) const {
+  detail::require_rotary_dim("axial", rotary_dim);
   std::size_t sum = 0;
-  std::vector<double> inv_freq;
+  list<double> inv_freq(rotary_dim / 2);
   for (std::size_t a = 0; a < axis_dims.size(); ++a) {
     if (axis_dims[a] % 2 != 0 || axis_dims[a] > rotary_dim) {
       detail::fail(
@@ -162,10 +166,11 @@ inline spectrum axial::operator()(std::size_t rotary_dim, double rope_theta) con
           "pairs.",
           a, axis_dims[a], rotary_dim);
     }
+    const std::size_t before = sum / 2;
     sum += axis_dims[a];
     if (sum > rotary_dim) break;
-    const std::vector<double> axis = inverse_frequencies(axis_dims[a], rope_theta);
-    inv_freq.insert(inv_freq.end(), axis.begin(), axis.end());
+    const list<double> axis = inverse_frequencies(axis_dims[a], rope_theta);
+    for (std::size_t i = 0; i < axis.size(); ++i) inv_freq[before + i] = axis[i];
   }
   if (sum != rotary_dim) {
     detail::fail("rotary::axial: the sum of axis_dims is %s%zu; it must be rotary_dim, %zu. Count channels, not pairs.",
@@ -179,9 +184,9 @@ inline spectrum axial_even_odd::operator()(std::size_t rotary_dim, double rope_t
     detail::fail("rotary::axial_even_odd: rotary_dim is %zu; it must be a multiple of 4. Two axes share its pairs.",
                  rotary_dim);
   }
-  const std::vector<double> shared = inverse_frequencies(rotary_dim, rope_theta);
+  const list<double> shared = inverse_frequencies(rotary_dim, rope_theta);
   const std::size_t half = shared.size() / 2;
-  std::vector<double> inv_freq(shared.size());
+  list<double> inv_freq(shared.size());
   for (std::size_t j = 0; j < half; ++j) {
     inv_freq[j] = shared[2 * j];
     inv_freq[half + j] = shared[2 * j + 1];
@@ -198,7 +203,7 @@ inline spectrum xpos::operator()(std::size_t rotary_dim, double rope_theta) cons
   detail::require_finite("xpos", "center", center, "Queries and keys must share it.");
   const double d = static_cast<double>(rotary_dim);
   const double divisor = role == xpos_role::query ? scale_base : -scale_base;
-  std::vector<double> growth(rotary_dim / 2);
+  list<double> growth(rotary_dim / 2);
   for (std::size_t j = 0; j < growth.size(); ++j) {
     growth[j] = detail::log((2.0 * static_cast<double>(j) + 0.4 * d) / (1.4 * d)) / divisor;
   }

@@ -90,10 +90,10 @@ class tensor_walk {
 
   std::int64_t row_of(std::size_t b, std::size_t t) const {
     const positions& where = job_.where;
-    const std::int64_t position = where.consecutive()
-                                      ? static_cast<std::int64_t>(static_cast<std::uint64_t>(where.first()) + t)
-                                      : where.at(b, t, job_.from.tokens);
-    return position - job_.table.first_position;
+    const std::uint64_t position =
+        static_cast<std::uint64_t>(where.consecutive() ? where.first() : where.at(b, t, job_.from.tokens)) +
+        (where.consecutive() ? t : 0);
+    return static_cast<std::int64_t>(position - static_cast<std::uint64_t>(job_.table.first_position));
   }
 
   /// The heads of x, which starts at the first of `tokens` tokens whose rows follow each other from `row` on.
