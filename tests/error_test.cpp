@@ -1,25 +1,10 @@
 #include <gtest/gtest.h>
 
-#include <cstdlib>
+#include <cstddef>
 #include <exception>
-#include <new>
 #include <rotary/error.hpp>
 #include <string>
 #include <type_traits>
-
-namespace {
-
-std::size_t allocations = 0;
-
-}  // namespace
-
-void* operator new(std::size_t size) {
-  ++allocations;
-  if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;
-  throw std::bad_alloc();
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace {
 
@@ -72,18 +57,6 @@ TEST(Error, PercentSignInAnArgument) {
   } catch (const rotary::error& raised) {
     EXPECT_STREQ(raised.what(), "100%s%n");
   }
-}
-
-// So that "out of memory" can be reported, too.
-TEST(Error, RaisingDoesNotUseOperatorNew) {
-  const std::size_t before = allocations;
-  std::size_t after = 0;
-  try {
-    rotary::detail::fail("rotary::table: %d", 1);
-  } catch (const rotary::error&) {
-    after = allocations;
-  }
-  EXPECT_EQ(after, before);
 }
 
 }  // namespace
