@@ -28,9 +28,9 @@ std::string compiler_name() {
 }
 
 std::string backend_name() {
-  std::string text = rotary::name(rotary::active_backend());
+  std::string text = rotary::backend_name(rotary::active_backend());
   for (const rotary::backend more : {rotary::backend::avx512_bf16, rotary::backend::avx512_fp16}) {
-    if (rotary::detail::backend_available(more)) text += std::string(", ") + rotary::name(more);
+    if (rotary::detail::backend_available(more)) text += std::string(", ") + rotary::backend_name(more);
   }
   return text;
 }

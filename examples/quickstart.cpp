@@ -222,7 +222,7 @@ int main() {
   show_relative_position(spectrum);
 
   heading(5, "Speed: q and k in place, one thread, best of 15; no limit, since it depends on the machine");
-  std::printf("   the widest instructions in use: %s\n", rotary::name(rotary::active_backend()));
+  std::printf("   the widest instructions in use: %s\n", rotary::backend_name(rotary::active_backend()));
   std::printf("   %-10s %8s %14s %14s %10s\n", "", "", "rotate, us", "x *= c, us", "ratio");
   show_speed<float>("float", table);
   show_speed<rotary::bfloat16>("bfloat16", table);

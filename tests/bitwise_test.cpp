@@ -275,7 +275,7 @@ TYPED_TEST(Bitwise, WhatIsNotFiniteStaysInItsPair) {
               for (std::size_t i = 0; i < y.size(); ++i) {
                 const bool same = std::memcmp(&y[i], &clean[i], sizeof(T)) == 0;
                 ASSERT_EQ(same, i != a && i != b)
-                    << "rotary_dim " << d << ", pair " << j << ", channel " << i << ", " << rotary::name(which);
+                    << "rotary_dim " << d << ", pair " << j << ", channel " << i << ", " << rotary::backend_name(which);
               }
               ASSERT_FALSE(std::isfinite(static_cast<float>(y[a])));
               ASSERT_FALSE(std::isfinite(static_cast<float>(y[b])));

@@ -280,7 +280,7 @@ class comparison {
     std::printf("[ %-8s ] %s -> %s by rows of %s: %zu rotations, %zu numbers compared\n", "CROSSED", type_name<From>(),
                 type_name<To>(), type_name<Row>(), rotations_, compared_);
     std::printf("[ %-8s ] %s; on", "", what);
-    for (const backend which : backends::available()) std::printf(" %s", rotary::name(which));
+    for (const backend which : backends::available()) std::printf(" %s", rotary::backend_name(which));
     std::printf("\n");
   }
 
@@ -466,7 +466,7 @@ class comparison {
       if (!fault.empty()) {
         ADD_FAILURE() << type_name<From>() << " -> " << type_name<To>() << (in_place ? " in place" : " out of place")
                       << ", rows of " << type_name<Row>() << ", " << name_of(form_) << ", backend "
-                      << rotary::name(which) << ", pairing "
+                      << rotary::backend_name(which) << ", pairing "
                       << (how.pairing == pairing::interleaved ? "interleaved" : "split_half") << ", stored "
                       << (how.stored == pairing::interleaved ? "interleaved" : "split_half") << ", " << part.name
                       << ", rotary_dim " << part.rotary_dim << ", offset " << part.offset << ", head_dim "

@@ -29,7 +29,7 @@ inline const std::vector<rotary::backend>& available() {
       if (rotary::detail::backend_available(which)) {
         result.push_back(which);
       } else {
-        std::printf("[ NOT RUN  ] backend %s: this CPU or build lacks it\n", rotary::name(which));
+        std::printf("[ NOT RUN  ] backend %s: this CPU or build lacks it\n", rotary::backend_name(which));
       }
     }
     return result;
@@ -40,7 +40,7 @@ inline const std::vector<rotary::backend>& available() {
 template <class Check>
 void on_each(const Check& check) {
   for (const rotary::backend which : available()) {
-    SCOPED_TRACE(rotary::name(which));
+    SCOPED_TRACE(rotary::backend_name(which));
     const forced only(which);
     check(which);
   }

@@ -228,7 +228,7 @@ TEST(GoldenRotations, FloatWithinThreeUnitsOfTheLengthOfThePair) {
       const rotation<float> of(record);
       worst = reference::larger(worst, expect_exact(of, rotated_every_way(of, spectrum_for(record))));
     });
-    std::printf("%s: float within %.2f * 2^-24 of the length of the pair\n", rotary::name(which), worst);
+    std::printf("%s: float within %.2f * 2^-24 of the length of the pair\n", rotary::backend_name(which), worst);
   });
 }
 
@@ -242,7 +242,7 @@ TEST(GoldenRotations, Bfloat16BitForBit) {
       values += got.size();
       EXPECT_EQ(different, 0u) << "values up to here";
     });
-    std::printf("%s: %zu of %zu bfloat16 values are not the correctly rounded ones\n", rotary::name(which), different,
+    std::printf("%s: %zu of %zu bfloat16 values are not the correctly rounded ones\n", rotary::backend_name(which), different,
                 values);
   });
 }
@@ -266,7 +266,7 @@ TEST(GoldenRotations, Float16WithinOneUlpInOneValueOfAThousand) {
       values += got.size();
     });
     std::printf("%s: %zu of %zu float16 values are not the correctly rounded ones, none by more than one ulp\n",
-                rotary::name(which), different, values);
+                rotary::backend_name(which), different, values);
     EXPECT_LE(static_cast<double>(different), 0.001 * static_cast<double>(values)) << "of " << values << " values";
   });
 }

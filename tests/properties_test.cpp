@@ -96,20 +96,20 @@ TYPED_TEST(Properties, EveryRotaryDimAgreesWithTheReferenceAndKeepsLengths) {
               const double length = pair_length(x.data() + h * d, d / 2, j, read);
               const double turned = pair_length(y.data() + h * d, d / 2, j, write);
               ASSERT_NEAR(turned, length, (3 * std::sqrt(2.0) * unit<T> + row_length<T>)*length)
-                  << "rotary_dim " << d << ", head " << h << ", pair " << j << ", " << rotary::name(which);
+                  << "rotary_dim " << d << ", head " << h << ", pair " << j << ", " << rotary::backend_name(which);
               const double bound = (3 * unit<T> + static_cast<double>(position) * angle_error * inv_freq[j]) * length;
               const std::size_t first = h * d + reference::first_channel(interleaved(write), j);
               const std::size_t second = h * d + reference::second_channel(interleaved(write), d / 2, j);
               ASSERT_NEAR(static_cast<double>(y[first]), static_cast<double>(exact[first]), bound)
-                  << "rotary_dim " << d << ", head " << h << ", pair " << j << ", " << rotary::name(which);
+                  << "rotary_dim " << d << ", head " << h << ", pair " << j << ", " << rotary::backend_name(which);
               ASSERT_NEAR(static_cast<double>(y[second]), static_cast<double>(exact[second]), bound)
-                  << "rotary_dim " << d << ", head " << h << ", pair " << j << ", " << rotary::name(which);
+                  << "rotary_dim " << d << ", head " << h << ", pair " << j << ", " << rotary::backend_name(which);
             }
           }
           if (read != write) return;
           std::vector<T> in_place = x;
           rotary::rotate(rotary::thd(in_place.data(), 1, 3, d), step, read);
-          ASSERT_EQ(in_place, y) << "rotary_dim " << d << ", " << rotary::name(which);
+          ASSERT_EQ(in_place, y) << "rotary_dim " << d << ", " << rotary::backend_name(which);
         });
         if (this->HasFatalFailure()) return;
       }
@@ -164,10 +164,10 @@ TYPED_TEST(Properties, WideHeads) {
                     const T* got = y.data() + i + gap;
                     ASSERT_NEAR(static_cast<double>(got[reference::first_channel(interleaved(write), j)]),
                                 static_cast<double>(a * c - b * s), bound)
-                        << "rotary_dim " << d << ", pair " << j << ", " << rotary::name(which);
+                        << "rotary_dim " << d << ", pair " << j << ", " << rotary::backend_name(which);
                     ASSERT_NEAR(static_cast<double>(got[reference::second_channel(interleaved(write), d / 2, j)]),
                                 static_cast<double>(b * c + a * s), bound)
-                        << "rotary_dim " << d << ", pair " << j << ", " << rotary::name(which);
+                        << "rotary_dim " << d << ", pair " << j << ", " << rotary::backend_name(which);
                   }
                   for (std::size_t k = 0; k < gap; ++k) ASSERT_EQ(y[i + k], x[i + k]);
                 }

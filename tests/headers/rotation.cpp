@@ -80,7 +80,7 @@ int ROTATION_NAME() {
   for (const rotary::backend backend : backends) {
     if (!rotary::detail::backend_available(backend)) continue;
     rotary::detail::force_backend(backend);
-    printf("%s\n", rotary::name(rotary::active_backend()));
+    printf("%s\n", rotary::backend_name(rotary::active_backend()));
     for (const rotary::pairing pairing : pairings) {
       failures += check<float>(table, pairing, 0x1p-22);
 #ifndef FLOAT_ONLY

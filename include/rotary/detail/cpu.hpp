@@ -1,7 +1,8 @@
-// Which backends exist, which of them this CPU can run, and which one is used.
+// Which backends this CPU can run, and which of them calls use.
 #ifndef ROTARY_DETAIL_CPU_HPP
 #define ROTARY_DETAIL_CPU_HPP
 
+#include "../backend.hpp"
 #include "../error.hpp"
 
 #if ROTARY_X86
@@ -10,26 +11,6 @@
 
 namespace rotary {
 inline namespace ROTARY_ABI {
-
-/// The instruction set that a kernel is compiled for. `baseline` is what the including translation unit targets: SSE2
-/// on x86-64, NEON on AArch64.
-enum class backend : unsigned char { baseline, avx2, avx512, avx512_bf16, avx512_fp16 };
-
-/// "baseline", "avx2", …
-inline const char* name(backend which) noexcept {
-  switch (which) {
-    case backend::avx2:
-      return "avx2";
-    case backend::avx512:
-      return "avx512";
-    case backend::avx512_bf16:
-      return "avx512_bf16";
-    case backend::avx512_fp16:
-      return "avx512_fp16";
-    default:
-      return ROTARY_NEON ? "neon" : "baseline";
-  }
-}
 
 namespace detail {
 
@@ -89,7 +70,7 @@ inline bool backend_available(backend which) noexcept { return contains(availabl
 /// rotate.
 inline void force_backend(backend which) {
   if (!backend_available(which)) {
-    fail("rotary::detail::force_backend: which is %s; this CPU or operating system lacks it.", name(which));
+    fail("rotary::detail::force_backend: which is %s; this CPU or operating system lacks it.", backend_name(which));
   }
   const unsigned bit = 1u << static_cast<unsigned>(which);
   const unsigned avx512 = 1u << static_cast<unsigned>(backend::avx512);
@@ -101,7 +82,6 @@ inline void force_backend() noexcept { enable_backends(available_backends()); }
 
 }  // namespace detail
 
-/// The widest backend that calls use now; 16-bit types may use a variant of it with more instructions.
 inline backend active_backend() noexcept {
   const unsigned enabled = detail::enabled_backends();
   if (detail::contains(enabled, backend::avx512)) return backend::avx512;
