@@ -9,6 +9,7 @@
 #include <limits>
 #include <rotary/rotary.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "every_backend.hpp"
@@ -218,10 +219,18 @@ TEST_P(Refusals, Slices) {
   refused({"slice index is 18446744073709551615"}, table_, positions(0), layout(), slice{most, 4});
 }
 
-TEST_P(Refusals, Scales) {
-  for (const double scale : {std::nan(""), HUGE_VAL, -HUGE_VAL}) {
-    refused({"scale", "finite"}, table_, positions(0), layout(), slice(), scale);
+TEST_P(Refusals, ScalesThatNoFloatHolds) {
+  const std::pair<double, const char*> scales[] = {{std::nan(""), "scale is nan"},
+                                                   {HUGE_VAL, "scale is inf"},
+                                                   {-HUGE_VAL, "scale is -inf"},
+                                                   {-1e39, "scale is -1e+39"}};
+  for (const auto& [scale, text] : scales) {
+    refused({text, "must be a number", "3e+38"}, table_, positions(0), layout(), slice(), scale);
   }
+  if (GetParam() != verb::rotate_inverse) return;
+  table_view<float> rows = table_.view();  // 1 / magnitude^2 is too large
+  rows.magnitude = 1e-20;
+  refused({"1e+40", "3e+38"}, rows, positions(0));
 }
 
 TEST_P(Refusals, InversesOfRowsWithoutOneMagnitude) {

@@ -36,7 +36,8 @@ class positions {
     return {kind::offsets64, offsets, batch};
   }
 
-  /// Row b * tokens + t for token t of sequence b: for a table_view whose rows are the tokens of this call.
+  /// Row b * tokens + t for token t of sequence b: for a table_view whose rows are the tokens of this call
+  /// and whose first_position is 0.
   static positions one_row_a_token() noexcept { return {kind::token, nullptr, 0}; }
 
   /// Throws rotary::error where the number of positions given does not fit [batch, tokens].

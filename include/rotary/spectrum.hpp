@@ -49,7 +49,7 @@ inline double rational_power(double base, double numerator, double denominator) 
   const double exponent = numerator / denominator;
   const double dropped = fma(-exponent, denominator, numerator) / denominator;
   const double power = pow(base, exponent);
-  return power + power * (dropped * log(base));
+  return is_finite(power) ? power + power * (dropped * log(base)) : power;
 }
 
 }  // namespace detail

@@ -28,6 +28,13 @@ struct table_view {
 
 namespace detail {
 
+template <class T>
+constexpr double largest_number = 3e38;
+template <>
+constexpr double largest_number<double> = 1e308;
+template <>
+constexpr double largest_number<float16> = 65504.0;
+
 /// Rows [rows, cos | sin]; null where there are none.
 template <class T>
 table_view<T> planar_rows(const T* numbers, std::size_t rows, std::size_t pairs, std::int64_t first_position,
@@ -55,7 +62,7 @@ class table {
                    static_cast<long long>(count), static_cast<long long>(count), 2 * pairs_);
     }
     if (rows_ == 0 || pairs_ == 0) return;
-    detail::row_source source(of, mode, detail::farthest_position(first, rows_));
+    detail::row_source source(of, mode, detail::farthest_position(first, rows_), detail::largest_number<T>);
     source.check("table", first);
     source.check("table", first + (count - 1));
     numbers_ = detail::buffer<T>(rows_ * 2 * pairs_);
@@ -101,7 +108,7 @@ template <class T = float>
 class step_table {
  public:
   explicit step_table(const spectrum& of, angles mode = angles::exact)
-      : source_(of, mode, ~std::uint64_t{0}),
+      : source_(of, mode, ~std::uint64_t{0}, detail::largest_number<T>),
         pairs_(of.pairs()),
         magnitude_(of.growth().empty() ? of.magnitude() : 0.0) {}
 

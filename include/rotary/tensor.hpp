@@ -29,8 +29,10 @@ namespace detail {
 inline std::ptrdiff_t stride_product(const char* maker, std::size_t a, std::size_t b) {
   constexpr std::size_t most = static_cast<std::size_t>(-1) / 2 / sizeof(double);
   if (multiply_overflows(a, b) || a * b > most) {
-    fail("rotary::%s: the sizes multiply to %zu x %zu elements; at most %zu fit into memory. Check their order.", maker,
-         a, b, most);
+    fail(
+        "rotary::%s: the sizes multiply to %zu x %zu elements; at most %zu fit into memory. Check their order, and "
+        "whether one was negative.",
+        maker, a, b, most);
   }
   return static_cast<std::ptrdiff_t>(a * b);
 }
@@ -61,7 +63,9 @@ tensor_view<T> bhsd(T* data, std::size_t batch, std::size_t heads, std::size_t t
 /// Throws rotary::error if the sizes multiply beyond the address space.
 template <class T>
 tensor_view<T> thd(T* data, std::size_t tokens, std::size_t heads, std::size_t head_dim) {
-  return bshd(data, 1, tokens, heads, head_dim);
+  const std::ptrdiff_t token = detail::stride_product("thd", heads, head_dim);
+  const std::ptrdiff_t sequence = detail::stride_product("thd", tokens, static_cast<std::size_t>(token));
+  return {data, 1, tokens, heads, head_dim, sequence, token, static_cast<std::ptrdiff_t>(head_dim)};
 }
 
 /// Channels [first, first + count) of every head, e.g. the 64 rope channels after 128 others in a head of 192 (MLA).

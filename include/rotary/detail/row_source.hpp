@@ -30,13 +30,18 @@ inline std::size_t checked_row_count(const char* function, std::int64_t count, s
 /// Throws unless [first, first + count) lies in the `rows` positions from `table_first` on.
 inline void check_range(const char* function, std::int64_t first, std::size_t count, std::int64_t table_first,
                         std::size_t rows) {
-  const std::uint64_t skipped = static_cast<std::uint64_t>(first) - static_cast<std::uint64_t>(table_first);
-  if (count != 0 && (first < table_first || skipped >= rows || count > rows - skipped)) {
+  if (count == 0) return;
+  const std::uint64_t start = static_cast<std::uint64_t>(first), last = 0x7fffffffffffffff;
+  const std::uint64_t skipped = start - static_cast<std::uint64_t>(table_first);
+  if (count - 1 > last - start) {
+    fail("rotary::%s: first is %lld with %zu positions; the last may be at most 2^63 - 1.", function,
+         static_cast<long long>(first), count);
+  }
+  if (first < table_first || skipped >= rows || count > rows - skipped) {
     fail(
         "rotary::%s: positions %lld to %lld are asked for; the table holds %zu positions from %lld on. Make a longer "
         "table, or a step_table, which takes any position.",
-        function, static_cast<long long>(first),
-        static_cast<long long>(static_cast<std::uint64_t>(first) + (count - 1)), rows,
+        function, static_cast<long long>(first), static_cast<long long>(start + (count - 1)), rows,
         static_cast<long long>(table_first));
   }
 }
@@ -51,17 +56,24 @@ inline std::uint64_t farthest_position(std::int64_t first, std::size_t rows) {
 /// Writes rows of one spectrum. Not for two threads at once: it keeps scratch rows.
 class row_source {
  public:
-  row_source(const spectrum& of, angles mode, std::uint64_t largest)
-      : spectrum_(of), mode_(mode), phasors_(of, by_digits() ? largest : 0), scratch_(of.pairs()) {
+  /// For positions up to `farthest` from 0, and for rows whose type holds numbers up to `most`.
+  row_source(const spectrum& of, angles mode, std::uint64_t farthest, double most)
+      : spectrum_(of), mode_(mode), most_(most), phasors_(of, by_digits() ? farthest : 0), scratch_(of.pairs()) {
     for (const double inv_freq : of.inv_freq()) {
-      const double magnitude = inv_freq < 0 ? -inv_freq : inv_freq;
-      if (magnitude > largest_inv_freq_) largest_inv_freq_ = magnitude;
+      const double size = inv_freq < 0 ? -inv_freq : inv_freq;
+      if (size > largest_inv_freq_) largest_inv_freq_ = size;
     }
-    if (mode == angles::float32_recurrence && !(of.step_ratio() > 0.0) && of.pairs() > 1) {
+    if (of.magnitude() > most) {
+      fail("rotary::table: the spectrum's magnitude is %g; the rows' type holds numbers up to %g.", of.magnitude(),
+           most);
+    }
+    if (mode != angles::exact && largest_inv_freq_ > float_most) {
       fail(
-          "rotary::table: mode is angles::float32_recurrence; the spectrum must come from one rope_theta, but its "
-          "inv_freq was given as a list. Use angles::exact or angles::float32.");
+          "rotary::table: the spectrum has an inv_freq of %g; the float modes hold numbers up to %g. Use "
+          "angles::exact.",
+          largest_inv_freq_, float_most);
     }
+    if (mode == angles::float32_recurrence) check_recurrence();
   }
 
   /// False once it was moved from.
@@ -72,22 +84,22 @@ class row_source {
     if (!is_finite(position)) {
       fail("rotary::%s: a position is not finite; it must be a number.", function);
     }
-    const double most_angle = mode_ == angles::exact ? 1e300 : 3e38;  // a position and an angle the mode can hold
-    const double magnitude = position < 0 ? -position : position;
-    if (magnitude > most_angle || magnitude * largest_inv_freq_ > most_angle) {
+    const double most_angle = mode_ == angles::exact ? 1e300 : float_most;
+    const double distance = position < 0 ? -position : position;
+    if (distance > most_angle || distance * largest_inv_freq_ > most_angle) {
       fail("rotary::%s: position is %.17g; its angle, up to %g radians, must be below %g in this angle mode.", function,
-           position, magnitude * largest_inv_freq_, most_angle);
+           position, distance * largest_inv_freq_, most_angle);
     }
     const list<double>& growth = spectrum_.growth();
     for (std::size_t j = 0; j < growth.size(); ++j) {
       const double exponent = growth[j] * (position - spectrum_.growth_center());
-      constexpr double most = 80.0;  // e^80 = 5.5e34: products with ordinary numbers stay within float
-      if (exponent > most || exponent < -most) {
+      constexpr double safe = 80.0;  // e^80 = 5.5e34: products with ordinary numbers stay within float
+      if (exponent > safe || exponent < -safe || spectrum_.magnitude() * exp(exponent) > most_) {
         fail(
-            "rotary::%s: position is %.17g; xPos with center %.17g multiplies pair %zu by e^%.3g there, and only "
-            "e^-80 "
-            "to e^80 are safe in float. Move xpos::center near the positions.",
-            function, position, spectrum_.growth_center(), j, exponent);
+            "rotary::%s: position is %.17g; xPos with center %.17g multiplies pair %zu by e^%.3g there; from e^-80 to "
+            "e^80, "
+            "and up to %g in the rows' type, is safe. Move xpos::center near the positions.",
+            function, position, spectrum_.growth_center(), j, exponent, most_);
       }
     }
   }
@@ -122,6 +134,24 @@ class row_source {
 
  private:
   bool by_digits() const { return mode_ == angles::exact && spectrum_.growth().empty(); }
+
+  static constexpr double float_most = 3e38;
+
+  void check_recurrence() const {
+    if (!(spectrum_.step_ratio() > 0.0) && spectrum_.pairs() > 1) {
+      fail(
+          "rotary::table: mode is angles::float32_recurrence; the spectrum must come from one rope_theta, but its "
+          "inv_freq was given as a list. Use angles::exact or angles::float32.");
+    }
+    const double last = pow(spectrum_.step_ratio(), static_cast<double>(spectrum_.pairs()));
+    if (spectrum_.pairs() > 1 && !(last > 1e-300 && last < 1e300)) {
+      fail(
+          "rotary::table: the spectrum's step_ratio is %g; angles::float32_recurrence needs powers of it up to the "
+          "%zuth "
+          "between 1e-300 and 1e300. Use angles::exact.",
+          spectrum_.step_ratio(), spectrum_.pairs());
+    }
+  }
 
   // What ggml multiplies theta by: powf(rope_theta, -2.0f / rotary_dim), whose exponent is a rounded one.
   float recurrence_ratio() const {
@@ -181,6 +211,7 @@ class row_source {
 
   spectrum spectrum_;
   angles mode_;
+  double most_;
   double largest_inv_freq_ = 0.0;
   phasors phasors_;
   phasor_rows scratch_;  // [pairs]

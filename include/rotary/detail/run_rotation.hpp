@@ -62,19 +62,20 @@ void walk(const rotation_job& job) {
 }
 
 /// The multiplier of the rows that makes the verb: R has magnitude m, its transpose too, and its inverse is R^T / m^2.
-/// It is applied in the compute type, whose largest number is `most`.
-inline double row_factor(verb which, double magnitude, double scale, double most) {
+/// It is applied in the compute type, whose normal numbers lie between `least` and `most`.
+inline double row_factor(verb which, double magnitude, double scale, double least, double most) {
   if (which == verb::inverse && (!is_finite(magnitude) || magnitude == 0.0)) {
     fail(
         "rotary::rotate_inverse: the table's magnitude is %g; the inverse needs rows with one magnitude that is not 0.",
         magnitude);
   }
   const double factor = which == verb::inverse ? scale / magnitude / magnitude : scale;
-  if (!is_finite(factor) || factor > most || factor < -most) {
+  const double size = factor < 0 ? -factor : factor;
+  if (!is_finite(factor) || size > most || (size < least && scale != 0.0)) {
     fail(
-        "rotary::%s: scale is %g, which multiplies the rows by %g; that must be a number of at most %g. Use 1 for "
+        "rotary::%s: scale is %g, which multiplies the rows by %g; that must be 0 or lie between %g and %g. Use 1 for "
         "none.",
-        name_of(which), scale, factor, most);
+        name_of(which), scale, factor, least, most);
   }
   return factor;
 }
@@ -87,8 +88,9 @@ void run_rotation(const tensor_view<From>& from, const tensor_view<To>& to, cons
                     sizeof(Row) == sizeof(format_of<Row>),
                 "rotary::element<T>::format must have the size of T");
   using formats = compute<format_of<From>, format_of<To>, format_of<Row>>;
-  constexpr double most = std::is_same<typename formats::type, double>::value ? 1e308 : 3e38;
-  const double factor = row_factor(Verb, rows.magnitude, scale, most);
+  constexpr bool in_double = std::is_same<typename formats::type, double>::value;
+  const double factor =
+      row_factor(Verb, rows.magnitude, scale, in_double ? 2.3e-308 : 1.2e-38, in_double ? 1e308 : 3e38);
   rotation_job job = {shape_of(from),
                       shape_of(to),
                       {rows.cos, rows.sin, rows.rows, rows.pairs, rows.row_stride, rows.pair_step, rows.first_position},
@@ -100,7 +102,8 @@ void run_rotation(const tensor_view<From>& from, const tensor_view<To>& to, cons
   if (!prepare(name_of(Verb), job, TwoTensors, same_format, part)) return;
 #if ROTARY_X86
   if constexpr (formats::half) {
-    if (half_arithmetic()) return walk<TwoTensors, float16, float16, float16, float16>(job);
+    const bool keeps_digits = factor * factor >= 0x1p-8 && factor * factor <= 0x1p8;  // else rows leave half's range
+    if (half_arithmetic() && keeps_digits) return walk<TwoTensors, float16, float16, float16, float16>(job);
   }
 #endif
   walk<TwoTensors, format_of<From>, format_of<To>, format_of<Row>, typename formats::type>(job);

@@ -70,7 +70,7 @@ class tensor_walk {
       const std::int64_t row = row_of(b, begin);
       std::size_t tokens = 1;
       while (tokens < most && begin + tokens < end &&
-             row_of(b, begin + tokens) == row + static_cast<std::int64_t>(tokens)) {
+             static_cast<std::uint64_t>(row_of(b, begin + tokens)) == static_cast<std::uint64_t>(row) + tokens) {
         ++tokens;
       }
       part(x, row, tokens);
