@@ -33,8 +33,9 @@ class list {
   list(std::initializer_list<T> numbers) : list(numbers.begin(), numbers.size()) {}
   template <class Container, class = if_container<Container>>
   list(const Container& numbers) : list(numbers.data(), numbers.size()) {}
-  list(const T* numbers, std::size_t size) : numbers_(size) {
-    for (std::size_t i = 0; i < size; ++i) numbers_.data()[i] = numbers[i];
+  template <class U>
+  list(const U* numbers, std::size_t size) : numbers_(size) {
+    for (std::size_t i = 0; i < size; ++i) numbers_.data()[i] = static_cast<T>(numbers[i]);
   }
 
   template <class Container, class = std::enable_if_t<std::is_constructible<Container, const T*, const T*>::value>>

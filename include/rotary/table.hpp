@@ -51,9 +51,9 @@ template <class T = float>
 class table {
  public:
   /// Every entry is within half an ulp of T plus |position| * 2.3e-16 of the exact value (angles::exact); the second
-  /// part is multiplied by the magnitude and by |inv_freq| where they exceed 1. Memory: count * spectrum.rotary_dim()
-  /// numbers. Throws rotary::error for a negative count, positions beyond std::int64_t, an angle mode that the spectrum
-  /// cannot serve, or memory that is not there.
+  /// part is multiplied by the magnitude and by |inv_freq| where they exceed 1, and xPos has its multiplier's error
+  /// besides. Memory: count * spectrum.rotary_dim() numbers. Throws rotary::error for a negative count, positions
+  /// beyond std::int64_t, an angle mode that the spectrum cannot serve, or memory that is not there.
   explicit table(const spectrum& of, std::int64_t count, std::int64_t first = 0, angles mode = angles::exact)
       : pairs_(of.pairs()), first_(first), magnitude_(of.growth().empty() ? of.magnitude() : 0.0) {
     rows_ = detail::checked_row_count("table", count, first);

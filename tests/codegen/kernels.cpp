@@ -3,8 +3,10 @@
 
 namespace kernels = rotary::detail;
 
-#define KERNEL(backend) \
-  &kernels::backend::rotate<float, float, float, rotary::pairing::PAIRING, rotary::pairing::PAIRING>
+using float_kernel = void (*)(const kernels::head_run<float, float, float>&);
 
-extern const kernels::rotation_kernel float_kernels[];
-const kernels::rotation_kernel float_kernels[] = {KERNEL(baseline), KERNEL(avx2), KERNEL(avx512)};
+#define KERNEL(backend) \
+  &kernels::backend::rotate_heads<rotary::pairing::PAIRING, rotary::pairing::PAIRING, float, float, float, float>
+
+extern const float_kernel float_kernels[];
+const float_kernel float_kernels[] = {KERNEL(baseline), KERNEL(avx2), KERNEL(avx512)};

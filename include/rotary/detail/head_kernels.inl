@@ -33,12 +33,14 @@ struct half_factors {
   }
 };
 
-template <class V, std::size_t Vectors, bool Tail, class From, class To, class C>
+// OwnRows: each head has its row, so that the factors are loaded again for each.
+template <bool OwnRows, class V, std::size_t Vectors, bool Tail, class From, class To, class C>
 ROTARY_INLINE void split_half_block(head_run<From, To, C> x, std::size_t first) {
   const std::size_t tail = x.pairs - V::size;
   half_factors<V, Vectors, Tail> by;
   by.load(x.cos, x.sin, first, tail);
-  while (x.heads != 0) {
+  for (; x.heads != 0; x.template step<OwnRows>()) {
+    if constexpr (OwnRows) by.load(x.cos, x.sin, first, tail);
     const From* const from = x.from + first;
     To* const to = x.to + first;
     V last_a{}, last_b{};
@@ -54,7 +56,6 @@ ROTARY_INLINE void split_half_block(head_run<From, To, C> x, std::size_t first) 
       multiply_subtract(last_a, by.c[Vectors], last_b, by.s[Vectors]).store(x.to + tail);
       multiply_add(last_b, by.c[Vectors], last_a, by.s[Vectors]).store(x.to + tail + x.half);
     }
-    if (x.step()) by.load(x.cos, x.sin, first, tail);
   }
 }
 
@@ -91,40 +92,44 @@ struct turn<twin<W>> {
 template <class V, std::size_t Vectors, bool Tail>
 struct turns {
   static constexpr std::size_t all = Vectors + (Tail ? 1 : 0);
-  turn<V> by[all];
+  turn<V> at[all];
 
   template <class C>
   ROTARY_INLINE void load(const C* cos, const C* sin, std::size_t first, std::size_t tail) {
     ROTARY_UNROLL
     for (std::size_t k = 0; k < all; ++k) {
       const std::size_t pair = (k < Vectors ? first + k * V::size : tail) / 2;
-      by[k].load(cos + pair, sin + pair);
+      at[k].load(cos + pair, sin + pair);
     }
   }
 };
 
-template <class V, std::size_t Vectors, bool Tail, class From, class To, class C>
+template <bool OwnRows, class V, std::size_t Vectors, bool Tail, class From, class To, class C>
 ROTARY_INLINE void interleaved_block(head_run<From, To, C> x, std::size_t first) {
   const std::size_t tail = 2 * x.pairs - V::size;
-  turns<V, Vectors, Tail> turn;
-  turn.load(x.cos, x.sin, first, tail);
-  while (x.heads != 0) {
+  turns<V, Vectors, Tail> by;
+  by.load(x.cos, x.sin, first, tail);
+  for (; x.heads != 0; x.template step<OwnRows>()) {
+    if constexpr (OwnRows) by.load(x.cos, x.sin, first, tail);
     const From* const from = x.from + first;
     To* const to = x.to + first;
     V last{};
-    if constexpr (Tail) last = turn.by[Vectors].apply(V::load(x.from + tail));
+    if constexpr (Tail) last = by.at[Vectors].apply(V::load(x.from + tail));
     ROTARY_UNROLL
-    for (std::size_t k = 0; k < Vectors; ++k) turn.by[k].apply(V::load(from + k * V::size)).store(to + k * V::size);
+    for (std::size_t k = 0; k < Vectors; ++k) by.at[k].apply(V::load(from + k * V::size)).store(to + k * V::size);
     if constexpr (Tail) last.store(x.to + tail);
-    if (x.step()) turn.load(x.cos, x.sin, first, tail);
   }
 }
 
 // Reads one pairing and writes the other. Out of place only, so that the last vector may simply overlap.
-template <class V, pairing Read, class From, class To, class C>
+template <bool OwnRows, class V, pairing Read, class From, class To, class C>
 ROTARY_INLINE void change_pairing_block(head_run<From, To, C> x, std::size_t first) {
   V c = V::load_row(x.cos + first), s = V::load_row(x.sin + first);
-  while (x.heads != 0) {
+  for (; x.heads != 0; x.template step<OwnRows>()) {
+    if constexpr (OwnRows) {
+      c = V::load_row(x.cos + first);
+      s = V::load_row(x.sin + first);
+    }
     V a, b;
     if constexpr (Read == pairing::interleaved) {
       load_interleaved(x.from + 2 * first, a, b);
@@ -139,19 +144,15 @@ ROTARY_INLINE void change_pairing_block(head_run<From, To, C> x, std::size_t fir
     } else {
       store_interleaved(x.to + 2 * first, turned_a, turned_b);
     }
-    if (x.step()) {
-      c = V::load_row(x.cos + first);
-      s = V::load_row(x.sin + first);
-    }
   }
 }
 
-template <pairing Read, pairing Write, class From, class To, class C>
+template <bool OwnRows, pairing Read, pairing Write, class From, class To, class C>
 ROTARY_INLINE void rotate_scalar(head_run<From, To, C> x) {
   using S = scalar_of<C>;
   const std::size_t read_step = Read == pairing::split_half ? x.half : 1;
   const std::size_t write_step = Write == pairing::split_half ? x.half : 1;
-  for (; x.heads != 0; x.step()) {
+  for (; x.heads != 0; x.template step<OwnRows>()) {
     for (std::size_t j = 0; j < x.pairs; ++j) {
       const From* const from = x.from + first_member(Read, j);
       To* const to = x.to + first_member(Write, j);
@@ -165,23 +166,23 @@ ROTARY_INLINE void rotate_scalar(head_run<From, To, C> x) {
 
 // Blocks of the largest power of two first; the last one takes the tail with it, since that must not meet a vector
 // which an earlier block has stored. `first` and V::size count pairs under split_half, channels under interleaved.
-template <class V, std::size_t Vectors, pairing P, class From, class To, class C>
+template <bool OwnRows, class V, std::size_t Vectors, pairing P, class From, class To, class C>
 ROTARY_INLINE void rotate_blocks(head_run<From, To, C> x, std::size_t first, std::size_t vectors, bool tail) {
   constexpr bool halves = P == pairing::split_half;
   for (; vectors > Vectors || (vectors == Vectors && !tail); vectors -= Vectors, first += Vectors * V::size) {
     if constexpr (halves) {
-      split_half_block<V, Vectors, false>(x, first);
+      split_half_block<OwnRows, V, Vectors, false>(x, first);
     } else {
-      interleaved_block<V, Vectors, false>(x, first);
+      interleaved_block<OwnRows, V, Vectors, false>(x, first);
     }
   }
   if (vectors == 0) return;
   if (vectors != Vectors) {
-    if constexpr (Vectors > 1) rotate_blocks<V, Vectors / 2, P>(x, first, vectors, tail);
+    if constexpr (Vectors > 1) rotate_blocks<OwnRows, V, Vectors / 2, P>(x, first, vectors, tail);
   } else if constexpr (halves) {
-    split_half_block<V, Vectors, true>(x, first);
+    split_half_block<OwnRows, V, Vectors, true>(x, first);
   } else {
-    interleaved_block<V, Vectors, true>(x, first);
+    interleaved_block<OwnRows, V, Vectors, true>(x, first);
   }
 }
 
@@ -199,21 +200,33 @@ struct narrower<twin<W>> {
   using type = std::conditional_t<W >= 8, twin<W / 2>, lanes<float, W>>;
 };
 
-template <class V, std::size_t Vectors, pairing Read, pairing Write, class From, class To, class C>
+template <bool OwnRows, class V, std::size_t Vectors, pairing Read, pairing Write, class From, class To, class C>
 ROTARY_INLINE void rotate_by_width(head_run<From, To, C> x) {
   if constexpr (std::is_void<V>::value) {
-    rotate_scalar<Read, Write>(x);
+    rotate_scalar<OwnRows, Read, Write>(x);
   } else {
     const std::size_t run = Read == Write && Read == pairing::interleaved ? 2 * x.pairs : x.pairs;
     if (run < V::size) {
-      rotate_by_width<typename narrower<V>::type, 1, Read, Write>(x);
+      rotate_by_width<OwnRows, typename narrower<V>::type, 1, Read, Write>(x);
     } else if constexpr (Read == Write) {
-      rotate_blocks<V, Vectors, Read>(x, 0, run / V::size, run % V::size != 0);
+      rotate_blocks<OwnRows, V, Vectors, Read>(x, 0, run / V::size, run % V::size != 0);
     } else {
       std::size_t first = 0;
-      for (; first + V::size <= run; first += V::size) change_pairing_block<V, Read>(x, first);
-      if (first < run) change_pairing_block<V, Read>(x, run - V::size);
+      for (; first + V::size <= run; first += V::size) change_pairing_block<OwnRows, V, Read>(x, first);
+      if (first < run) change_pairing_block<OwnRows, V, Read>(x, run - V::size);
     }
+  }
+}
+
+// A function of its own, so that the registers of one kind of loop do not depend on the other.
+template <bool OwnRows, pairing Read, pairing Write, class From, class To, class C>
+ROTARY_NOINLINE void rotate_by_type(const head_run<From, To, C>& x) {
+  constexpr std::size_t factor = Read == pairing::interleaved ? 2 : 1;
+  if constexpr (Read == Write && std::is_same<From, bfloat16>::value && std::is_base_of<bfloat16, To>::value &&
+                std::is_same<C, float>::value) {
+    rotate_by_width<OwnRows, twin<widest<C>>, ROTARY_BACKEND_VECTORS * factor / 2, Read, Write>(x);
+  } else {
+    rotate_by_width<OwnRows, lanes<C, widest<C>>, ROTARY_BACKEND_VECTORS * factor, Read, Write>(x);
   }
 }
 
@@ -225,12 +238,10 @@ void rotate_heads(const head_run<From, To, C>& run) {
                                        run.heads,       run.cos,
                                        run.sin,         run.row_step,
                                        run.pairs,       run.half};
-  constexpr std::size_t factor = Read == pairing::interleaved ? 2 : 1;
-  if constexpr (Read == Write && std::is_same<From, bfloat16>::value && std::is_same<To, bfloat16>::value &&
-                std::is_same<C, float>::value) {
-    rotate_by_width<twin<widest<C>>, ROTARY_BACKEND_VECTORS * factor / 2, Read, Write>(x);
+  if (run.row_step == 0) {
+    rotate_by_type<false, Read, Write>(x);
   } else {
-    rotate_by_width<lanes<C, widest<C>>, ROTARY_BACKEND_VECTORS * factor, Read, Write>(x);
+    rotate_by_type<true, Read, Write>(x);
   }
 }
 

@@ -44,13 +44,16 @@ struct head_run {
   std::size_t pairs;        // of this row; they may be a part of the block
   std::size_t half;         // from a channel to its partner under split_half: all pairs of the block
 
-  /// On to the next head; true if there is one and it has a row of its own.
-  ROTARY_INLINE bool step() {
+  /// On to the next head, and to its row if it has one of its own.
+  template <bool OwnRows>
+  ROTARY_INLINE void step() {
     from += from_stride;
     to += to_stride;
-    cos += row_step;
-    sin += row_step;
-    return --heads != 0 && row_step != 0;
+    if constexpr (OwnRows) {
+      cos += row_step;
+      sin += row_step;
+    }
+    --heads;
   }
 };
 

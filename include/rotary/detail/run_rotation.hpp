@@ -29,6 +29,7 @@ table_view<T> view_of(const table<T>& rows) {
 template <class T>
 table_view<T> view_of(const step_table<T>& rows) = delete;
 
+// The stride of an axis with one entry means nothing; 0 keeps address arithmetic inside the tensor.
 template <class T>
 ROTARY_INLINE tensor_shape shape_of(const tensor_view<T>& x) {
   return {reinterpret_cast<std::uintptr_t>(x.data),
@@ -37,9 +38,9 @@ ROTARY_INLINE tensor_shape shape_of(const tensor_view<T>& x) {
           x.tokens,
           x.heads,
           x.head_dim,
-          x.batch_stride,
-          x.token_stride,
-          x.head_stride};
+          x.batch < 2 ? 0 : x.batch_stride,
+          x.tokens < 2 ? 0 : x.token_stride,
+          x.heads < 2 ? 0 : x.head_stride};
 }
 
 /// Only a call from one tensor to another can change the pairing.
