@@ -737,4 +737,33 @@ TEST(OwnTypes, Rows) {
   EXPECT_EQ(std::memcmp(x.data(), y.data(), 80), 0);
 }
 
+// A run of positions that would wrap around is refused like the same positions one by one.
+TEST(Verbs, PositionsThatWrapAround) {
+  const float c[] = {1, 0}, sine[] = {0, 1};
+  float x[] = {1, 2, 3, 4};
+  const table_view<float> rows = {c, sine, 2, 1, 1, 1, INT64_MAX};
+  const tensor_view<float> two_tokens = {x, 1, 2, 1, 2, 4, 2, 2};
+  expect_refused([&] { rotary::rotate(two_tokens, rows, positions(INT64_MAX)); }, "rotate", {"9223372036854775807"});
+  const std::int64_t ids[] = {INT64_MAX, INT64_MIN};
+  expect_refused([&] { rotary::rotate(two_tokens, rows, positions(ids, 2)); }, "rotate", {"-9223372036854775808"});
+  // One row for every position there is.
+  const table_view<float> all = {c, sine, SIZE_MAX, 1, 0, 1, INT64_MIN};
+  rotary::rotate(two_tokens, all, positions(INT64_MAX - 2));
+  EXPECT_EQ(x[3], 4.0f);
+  expect_refused([] { positions(std::uint64_t{1} << 63); }, "positions", {"9223372036854775808"});
+}
+
+// A factor that is no normal number of the compute type would drop digits in silence, or all of them.
+TEST(Verbs, FactorsThatRowsCannotHold) {
+  float x[] = {1, 2};
+  const rotary::table<float> huge(rotary::spectrum({1.0}, 1e30), 4), usual(rotary::spectrum({1.0}, 1.4), 4);
+  expect_refused([&] { rotary::rotate_inverse(rotary::thd(x, 1, 1, 2), huge, 1); }, "rotate_inverse", {"1e-60"});
+  expect_refused([&] { rotary::rotate(rotary::thd(x, 1, 1, 2), usual, 1, {}, {}, 1e-60); }, "rotate", {"1e-60"});
+  expect_refused([&] { rotary::rotate(rotary::thd(x, 1, 1, 2), usual, 1, {}, {}, 1e39); }, "rotate", {"1e+39"});
+  EXPECT_EQ(x[0], 1.0f);
+  EXPECT_EQ(x[1], 2.0f);
+  rotary::rotate(rotary::thd(x, 1, 1, 2), usual, 1, {}, {}, 0.0);
+  EXPECT_EQ(x[0], 0.0f);
+}
+
 }  // namespace

@@ -760,4 +760,30 @@ TEST(Table, OneThatWasMovedFromIsEmptyAndItsRowsLiveOn) {
   expect_same_rows(step.view(), 0, next.view(), 0);
 }
 
+// What the rows' type or the angle mode cannot hold is refused, and does not become NaN or infinity.
+TEST(Table, NumbersThatRowsCannotHold) {
+  using rotary::float16;
+  expect_refused([] { table<float>(spectrum({1e39}), 1, 0, angles::float32); }, "table", {"1e+39"});
+  expect_refused(
+      [] {
+        step_table<float>(spectrum({1.0, 1.0, 1.0}, 1.0, 1e-300), angles::float32_recurrence);
+      },
+      "table", {"1e-300"});
+  expect_refused([] { table<float>(spectrum({1.0}, 1e39), 1); }, "table", {"1e+39", "3e+38"});
+  expect_refused([] { table<float16>(spectrum({1.0}, 65520.0), 1); }, "table", {"65520", "65504"});
+  expect_refused([] { table<double>(spectrum({1.0}, 1e300).with_growth({1.0}, 0.0), 1, 79); }, "table", {"79"});
+  const table<double> held(spectrum({1.0}, 1e300), 2);
+  EXPECT_EQ(held.view().cos[0], 1e300);
+}
+
+// Lists come from containers of other numbers too, and go back into them.
+TEST(List, OfAnotherContainersNumbers) {
+  const std::vector<float> floats = {0.5f, 0.25f};
+  const spectrum of(floats);
+  const std::vector<double> back = of.inv_freq();
+  EXPECT_EQ(back, (std::vector<double>{0.5, 0.25}));
+  EXPECT_EQ(rotary::list<double>(3), (rotary::list<double>{0.0, 0.0, 0.0}));
+  EXPECT_NE(of.inv_freq(), rotary::list<double>());
+}
+
 }  // namespace

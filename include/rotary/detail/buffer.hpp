@@ -48,7 +48,7 @@ class buffer {
     }
     if (memory == nullptr) {
       fail(
-          "rotary: a table of %zu numbers of %zu bytes, %.4g GB, does not fit into memory. Make fewer rows, or a "
+          "rotary::table: %zu numbers of %zu bytes, %.4g GB, do not fit into memory. Make fewer rows, or a "
           "step_table, assigned once per forward pass, which needs only a row per token.",
           size, sizeof(T), static_cast<double>(size) * static_cast<double>(sizeof(T)) / 1e9);
     }

@@ -181,8 +181,8 @@ inline void check_in_place(const char* function, const tensor_shape& x, const la
   // Sizes that no sum of products can carry beyond the address space need no closer look.
   const std::uint64_t counts = x.batch | x.tokens | x.heads;
   const std::uint64_t strides = absolute(x.batch_stride) | absolute(x.token_stride) | absolute(x.head_stride);
-  const bool small = sizeof(std::size_t) == 8 && counts >> 16 == 0 && (strides | x.head_dim) >> 42 == 0;
-  if (!small) extent_of(function, "the tensor", x);
+  const bool certain = sizeof(std::size_t) == 8 && counts >> 16 == 0 && (strides | x.head_dim) >> 42 == 0;
+  if (!certain) extent_of(function, "the tensor", x);
   check_written_once(function, x);
 }
 

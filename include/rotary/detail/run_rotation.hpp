@@ -74,7 +74,8 @@ inline double row_factor(verb which, double magnitude, double scale, double leas
   const double size = factor < 0 ? -factor : factor;
   if (!is_finite(factor) || size > most || (size < least && scale != 0.0)) {
     fail(
-        "rotary::%s: scale is %g, which multiplies the rows by %g; that must be 0 or lie between %g and %g. Use 1 for "
+        "rotary::%s: scale is %g, which multiplies the rows by %g; that must be a number, 0 or between %g and %g. Use "
+        "1 for "
         "none.",
         name_of(which), scale, factor, least, most);
   }
