@@ -5,9 +5,11 @@
 #include <cmath>
 #include <cstring>
 #include <rotary/rotary.hpp>
+#include <string>
 #include <vector>
 
 #include "every_backend.hpp"
+#include "type_names.hpp"
 
 namespace {
 
@@ -34,13 +36,20 @@ struct types {
   using row = Row;
 };
 
+struct names_of_both {
+  template <class Types>
+  static std::string GetName(int) {
+    return std::string(type_name<typename Types::data>()) + "_by_" + type_name<typename Types::row>();
+  }
+};
+
 template <class Types>
 class TokenRuns : public testing::Test {};
 using EveryPair =
     testing::Types<types<float, float>, types<float, bfloat16>, types<float, float16>, types<float, double>,
                    types<double, float>, types<double, double>, types<bfloat16, float>, types<bfloat16, bfloat16>,
                    types<float16, float>, types<float16, float16>>;
-TYPED_TEST_SUITE(TokenRuns, EveryPair);
+TYPED_TEST_SUITE(TokenRuns, EveryPair, names_of_both);
 
 // The same tokens, one call each; `where(b, t)` is the position of token t in sequence b.
 template <class T, class Table, class Where>
