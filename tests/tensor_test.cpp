@@ -170,10 +170,10 @@ TEST(Tensor, RefusesSizesThatOverflow) {
   expect_refused([&] { rotary::bhsd(&x, 1, 1, big, big); }, "bhsd", {"8589934592 x 8589934592"});
   expect_refused([&] { rotary::bhsd(&x, 1, big, big, 4); }, "bhsd", {"8589934592 x 34359738368"});
   expect_refused([&] { rotary::bhsd(&x, big, 1, big, 4); }, "bhsd", {"8589934592 x 34359738368"});
-  expect_refused([&] { rotary::thd(&x, big, big, 4); }, "bshd", {"8589934592"});
+  expect_refused([&] { rotary::thd(&x, big, big, 4); }, "thd", {"8589934592"});
   // The bytes must fit, too: 2^61 doubles do not.
   double y = 0;
-  expect_refused([&] { rotary::thd(&y, 1, 1, std::size_t{1} << 61); }, "bshd", {"2305843009213693952"});
+  expect_refused([&] { rotary::thd(&y, 1, 1, std::size_t{1} << 61); }, "thd", {"2305843009213693952"});
 }
 
 }  // namespace
