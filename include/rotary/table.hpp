@@ -29,11 +29,11 @@ struct table_view {
 namespace detail {
 
 template <class T>
-constexpr double largest_number = 3e38;
+inline constexpr double largest_number = 3e38;
 template <>
-constexpr double largest_number<double> = 1e308;
+inline constexpr double largest_number<double> = 1e308;
 template <>
-constexpr double largest_number<float16> = 65504.0;
+inline constexpr double largest_number<float16> = 65504.0;
 
 /// Rows [rows, cos | sin]; null where there are none.
 template <class T>
