@@ -1,6 +1,6 @@
 // A list of numbers that a spectrum or a policy owns.
 //
-// Not a std::vector, for two reasons. Including <vector> would nearly double the time it takes to include the library.
+// Not a std::vector, for two reasons. Including <vector> would make including the library take half as long again.
 // And its members are shared by all translation units of a program: one compiled with -mavx2 could lend its copy to
 // another that must run on older processors, which ROTARY_ABI keeps apart for everything else here.
 #ifndef ROTARY_LIST_HPP

@@ -86,7 +86,8 @@ class phasors {
     const double* sin;
   };
 
-  // Stores past the caches win (1.9 times) where the rows are too many to stay in them; they need aligned vectors.
+  // Stores past the caches need not fetch the lines first, where the rows are too many to stay in them; they need
+  // aligned vectors.
   template <class Row>
   bool worth_streaming(std::size_t count, const Row* cos, const Row* sin, std::ptrdiff_t row_stride) const {
     constexpr std::size_t much = std::size_t{1} << 24, alignment = 32;
