@@ -191,7 +191,7 @@ def check_backend(functions, backend, label, addresses_on_stack):
     for name, code in own.items():
         short = re.search(rf"{backend}::(\w+)", name).group(1)
         # True: nothing on the stack; None: no vectors; False: loops whose heads have a row each.
-        strict = False if "rotate_by_type<true" in name else None if addresses_on_stack else True
+        strict = False if re.search(r"::rotate_(whole_blocks|parts)<true", name) else None if addresses_on_stack else True
         most = max(most, check_function(code, backend, strict, lambda text: complaints.append(f"{short}: {text}")))
     width = BACKENDS[backend][0]
     if most == 0:

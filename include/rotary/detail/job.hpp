@@ -49,6 +49,8 @@ struct rotation_job {
   std::size_t begin = 0, end = 0;  // (token, head) pairs of this call's slice, counted over the whole batch
   bool plain_rows = false;         // pair_step 1, factors 1: a row of the compute type serves as it is
   bool copies_outside = false;     // out of place, and channels lie outside the rotated block
+  bool ahead = false;              // prefetch
+  bool streams = false;            // write past the caches
 };
 
 /// Rows of products for the tables: row r is (high.cos + i high.sin) * (low[r].cos + i low[r].sin), rounded once.

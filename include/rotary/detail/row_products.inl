@@ -1,31 +1,23 @@
 // Rows of a table by complex products. Part of every backend.
 
-template <bool Stream, class V, class Row>
-ROTARY_INLINE void write_row(Row* to, V value) {
-  if constexpr (Stream) {
-    value.stream(to);
-  } else {
-    value.store(to);
-  }
-}
-
-template <bool Stream, class Row>
-ROTARY_INLINE void multiply_rows_by(const product_job& job, Row* to_cos, Row* to_sin) {
+// Stored is Row, or streamed<Row>.
+template <class Stored, class Row>
+ROTARY_INLINE void multiply_rows_as(const product_job& job, Row* to_cos, Row* to_sin) {
   using V = lanes<double, widest<double>>;
   const double sign = job.conjugate ? -1.0 : 1.0;
   for (std::size_t r = 0; r < job.rows; ++r) {
     const double* low_cos = job.low_cos + r * job.pairs;
     const double* low_sin = job.low_sin + r * job.pairs;
-    Row* cos = to_cos + static_cast<std::ptrdiff_t>(r) * job.row_stride;
-    Row* sin = to_sin + static_cast<std::ptrdiff_t>(r) * job.row_stride;
+    Stored* cos = reinterpret_cast<Stored*>(to_cos + static_cast<std::ptrdiff_t>(r) * job.row_stride);
+    Stored* sin = reinterpret_cast<Stored*>(to_sin + static_cast<std::ptrdiff_t>(r) * job.row_stride);
     std::size_t j = 0;
     for (; j + V::size <= job.pairs; j += V::size) {
       const V a = V::load(job.high_cos + j), b = V::load(job.high_sin + j);
       const V c = V::load(low_cos + j), s = V::load(low_sin + j);
-      write_row<Stream>(cos + j, multiply_subtract(a, c, b, s));
+      multiply_subtract(a, c, b, s).store(cos + j);
       V y = multiply_add(b, c, a, s);
       if (job.conjugate) y = multiply(y, V::all(sign));
-      write_row<Stream>(sin + j, y);
+      y.store(sin + j);
     }
     for (; j < job.pairs; ++j) {
       const double a = job.high_cos[j], b = job.high_sin[j], c = low_cos[j], s = low_sin[j];
@@ -39,8 +31,8 @@ ROTARY_INLINE void multiply_rows_by(const product_job& job, Row* to_cos, Row* to
 template <class Row>
 void multiply_rows(const product_job& job, Row* to_cos, Row* to_sin) {
   if (job.stream) {
-    multiply_rows_by<true>(job, to_cos, to_sin);
+    multiply_rows_as<streamed<Row>>(job, to_cos, to_sin);
   } else {
-    multiply_rows_by<false>(job, to_cos, to_sin);
+    multiply_rows_as<Row>(job, to_cos, to_sin);
   }
 }
