@@ -108,12 +108,13 @@ template <class T = float>
 class step_table {
  public:
   explicit step_table(const spectrum& of, angles mode = angles::exact)
-      : source_(of, mode, ~std::uint64_t{0}, detail::largest_number<T>),
+      : source_(of, mode, 0xffffffffu, detail::largest_number<T>),
         pairs_(of.pairs()),
         magnitude_(of.growth().empty() ? of.magnitude() : 0.0) {}
 
   /// Row t becomes that of positions[t], t in [0, tokens); tokens may count a whole batch, [batch, tokens] flattened.
-  /// Allocates only when tokens exceeds every number before. Throws rotary::error for a position that is not finite, or
+  /// Allocates only when tokens exceeds every number before, and where positions exceed 2^32 for the first time (up to
+  /// 16 KiB for each pair more). Throws rotary::error for a position that is not finite, or
   /// where xPos has no finite multiplier; the rows are then as they were.
   void assign(const std::int32_t* position_ids, std::size_t tokens) { assign_any(position_ids, tokens); }
   void assign(const std::int64_t* position_ids, std::size_t tokens) { assign_any(position_ids, tokens); }
@@ -137,11 +138,16 @@ class step_table {
     if (!source_.ready()) {
       detail::fail("rotary::step_table::assign: this table was moved from; use the one that it became.");
     }
-    for (std::size_t t = 0; t < tokens; ++t) source_.check("step_table::assign", wide{at[t]});
+    std::uint64_t bits = 0;
+    for (std::size_t t = 0; t < tokens; ++t) {
+      source_.check("step_table::assign", wide{at[t]});
+      bits |= source_.bits_to_reach(wide{at[t]});
+    }
     if (detail::multiply_overflows(tokens, 2 * pairs_)) {
       detail::fail("rotary::step_table::assign: tokens is %zu; that many rows of %zu numbers exceed the address space.",
                    tokens, 2 * pairs_);
     }
+    source_.reach(bits);
     if (numbers_.size() < tokens * 2 * pairs_) numbers_ = detail::buffer<T>(tokens * 2 * pairs_);
     rows_ = tokens;
     for (std::size_t t = 0; t < tokens; ++t) {

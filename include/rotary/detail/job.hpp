@@ -53,16 +53,27 @@ struct rotation_job {
   bool streams = false;            // write past the caches
 };
 
-/// Rows of products for the tables: row r is (high.cos + i high.sin) * (low[r].cos + i low[r].sin), rounded once.
+/// A row of cos and sin in double, [pairs] each, that lies elsewhere.
+struct phasor_row {
+  const double* cos;
+  const double* sin;
+};
+
+/// Rows for the tables: high[0] * high[1] * ... * low, complex numbers, rounded once.
 struct product_job {
-  const double* high_cos;  // [pairs]
-  const double* high_sin;
-  const double* low_cos;  // [rows, pairs]
-  const double* low_sin;
+  static constexpr unsigned most_high = 7;
+  phasor_row low;              // [rows, pairs]
+  phasor_row high[most_high];  // [pairs], the same for all rows
+  unsigned high_count = 0;
   std::size_t pairs, rows;
-  bool conjugate;             // negate the sines: rows of negative positions
-  std::ptrdiff_t row_stride;  // of the results, in elements; negative where positions fall
-  bool stream = false;        // write past the caches
+  bool conjugate = false;         // negate the sines: rows of negative positions
+  bool stream = false;            // write past the caches
+  std::ptrdiff_t row_stride = 0;  // of the results, in elements; negative where positions fall
+
+  product_job(phasor_row lowest, std::size_t of_pairs, std::size_t row_count)
+      : low(lowest), pairs(of_pairs), rows(row_count) {}
+
+  void multiply_by(phasor_row factor) { high[high_count++] = factor; }
 };
 
 }  // namespace detail

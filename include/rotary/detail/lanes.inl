@@ -83,6 +83,22 @@ struct lanes {
   }
 };
 
+template <class V, int... I>
+ROTARY_INLINE auto joined(V a, V b, std::integer_sequence<int, I...>) {
+  return __builtin_shufflevector(a, b, I...);
+}
+/// Side by side; in one piece where they are stored as a smaller type.
+template <class C, std::size_t W, class T>
+ROTARY_INLINE void store_two(T* to, lanes<C, W> a, lanes<C, W> b) {
+  using format = format_to_store<T>;
+  if constexpr (sizeof(format) < sizeof(C)) {
+    write_bits(to, joined(to_format<format, C, W>(a.v), to_format<format, C, W>(b.v), lane_numbers<2 * W>()));
+  } else {
+    a.store(to);
+    b.store(to + W);
+  }
+}
+
 template <class C, std::size_t W>
 ROTARY_INLINE lanes<C, W> multiply(lanes<C, W> a, lanes<C, W> b) {
 #if ROTARY_BACKEND_FP16

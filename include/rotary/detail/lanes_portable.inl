@@ -37,6 +37,12 @@ struct lanes {
   }
 };
 
+template <class C, std::size_t W, class T>
+ROTARY_INLINE void store_two(T* to, lanes<C, W> a, lanes<C, W> b) {
+  a.store(to);
+  b.store(to + W);
+}
+
 template <class C, std::size_t W>
 ROTARY_INLINE lanes<C, W> multiply(lanes<C, W> a, lanes<C, W> b) {
   for (std::size_t i = 0; i < W; ++i) a.v.at[i] = a.v.at[i] * b.v.at[i];

@@ -76,6 +76,11 @@ class row_source {
     if (mode == angles::float32_recurrence) check_recurrence();
   }
 
+  /// From now on also for positions up to `farthest` from 0.
+  void reach(std::uint64_t farthest) {
+    if (by_digits()) phasors_.reach(farthest);
+  }
+
   /// False once it was moved from.
   bool ready() const noexcept { return phasors_.ready(); }
 
@@ -114,10 +119,7 @@ class row_source {
 
   template <class Row>
   void row(double position, Row* cos, Row* sin) {
-    constexpr double integers_end = 9007199254740992.0;  // 2^53
-    if (position > -integers_end && position < integers_end && floor(position) == position) {
-      return row(static_cast<std::int64_t>(position), cos, sin);
-    }
+    if (is_whole(position)) return row(static_cast<std::int64_t>(position), cos, sin);
     angle_row(position);
     store(cos, sin);
   }
@@ -132,7 +134,18 @@ class row_source {
     }
   }
 
+  /// What a position adds to those to reach, or'ed with the others'. One with a fraction is not made of digits.
+  static std::uint64_t bits_to_reach(std::int64_t position) { return distance_from_zero(position); }
+  static std::uint64_t bits_to_reach(double position) {
+    return is_whole(position) ? distance_from_zero(static_cast<std::int64_t>(position)) : 0;
+  }
+
  private:
+  static bool is_whole(double position) {
+    constexpr double integers_end = 9007199254740992.0;  // 2^53
+    return position > -integers_end && position < integers_end && floor(position) == position;
+  }
+
   bool by_digits() const { return mode_ == angles::exact && spectrum_.growth().empty(); }
 
   static constexpr double float_most = 3e38;
