@@ -8,8 +8,11 @@
 #include <cstring>
 #include <exception>
 #include <new>
+#include <optional>
+#include <string>
 #include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #define min(a, b) (((a) < (b)) ? (a) : (b))
