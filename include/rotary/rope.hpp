@@ -15,6 +15,7 @@
 #include <variant>
 #include <vector>
 
+#include "axes.hpp"
 #include "layout.hpp"
 #include "scaling.hpp"
 #include "spectrum.hpp"
@@ -26,13 +27,13 @@ inline namespace ROTARY_ABI {
 using scaling = std::variant<none, linear, ntk, ntk_fixed, ntk_mixed, dynamic_ntk, qwen_dynamic_ntk, yarn, longrope,
                              llama3, proportional, frequency_factors>;
 
-/// Which of a token's positions (time, height, width) each pair reads: M-RoPE. Sections count pairs, in the order of
-/// the config, and sum to rotary_dim / 2.
+/// Which of a token's positions each pair reads (M-RoPE), as a config says it; layer_rope::axes() makes the map.
 enum class mrope_layout : unsigned char {
-  chunked,                  ///< the sections one after the other (Qwen2-VL)
-  interleaved,              ///< pair j reads axis j % 3 while that section lasts, then time (Qwen3-VL)
-  height_width_alternating  ///< height and width in turns, then time; sections are {height, width, time} (Ernie-4.5-VL)
+  chunked,                  ///< mrope_chunked: Qwen2-VL, GLM-4.1V; four sections in HunyuanVL
+  interleaved,              ///< mrope_interleaved: Qwen3-VL
+  height_width_alternating  ///< sections h, w, t: Ernie-4.5-VL
 };
+/// Sections count pairs and sum to rotary_dim / 2.
 struct mrope {
   std::vector<std::size_t> section;
   mrope_layout layout = mrope_layout::chunked;
@@ -114,14 +115,24 @@ struct layer_rope {
 
   rotary::layout layout() const noexcept { return {pairing, offset}; }
 
+  /// The axis of each pair; none where a token has one position. Throws error where the sections suit no map.
+  std::optional<axis_map> axes() const {
+    if (!mrope) return std::nullopt;
+    const std::vector<std::size_t>& section = mrope->section;
+    if (mrope->layout == mrope_layout::chunked) return mrope_chunked(section);
+    if (mrope->layout == mrope_layout::interleaved) return mrope_interleaved(section);
+    detail::require_sections("layer_rope::axes", section, 3);
+    return height_width_alternating(section[0], section[1], section[2]);
+  }
+
  private:
   template <class Policy>
   static constexpr bool depends_on_length =
       std::is_invocable_r_v<rotary::spectrum, Policy, std::size_t, double, std::int64_t>;
 };
 
-/// A model's layers. `types` has at least one entry; layer i is of types[type_of_layer[i]], and every layer is of
-/// types[0] where type_of_layer is empty.
+/// A model's layers. `types` has at least one entry; layer i is of types[type_of_layer[i]]. Where type_of_layer is
+/// empty every layer is of the only type, or the files do not say of which one.
 struct rope {
   std::string model_type;  ///< "llama"; in GGUF files the architecture
   std::vector<layer_rope> types;
@@ -131,10 +142,12 @@ struct rope {
 
   /// Throws error if there is no such layer.
   const layer_rope& layer(std::size_t index = 0) const {
-    if (type_of_layer.empty() && !types.empty()) return types[0];
+    if (type_of_layer.empty() && types.size() == 1) return types[0];
     if (index >= type_of_layer.size()) {
-      detail::fail("rotary::rope::layer: index is %zu; it must be below %zu, the number of layers.", index,
-                   type_of_layer.size());
+      detail::fail(
+          "rotary::rope::layer: index is %zu; it must be below %zu, the number of layers that the model's files state. "
+          "Choose one of the %zu types yourself where they state none.",
+          index, type_of_layer.size(), types.size());
     }
     return types[type_of_layer[index]];
   }
@@ -151,7 +164,6 @@ namespace detail {
 /// What readers call last: throws error naming `function` and the field unless the block lies in the head, the sections
 /// cover the pairs, and the policy accepts its parameters at every length.
 inline void require_consistent(const char* function, const layer_rope& layer) {
-  const std::size_t pairs = layer.rotary_dim / 2;
   if (layer.rotary_dim % 2 != 0) {
     fail("rotary::%s: rotary_dim is %zu; it must be even. Channels rotate in pairs.", function, layer.rotary_dim);
   }
@@ -159,19 +171,9 @@ inline void require_consistent(const char* function, const layer_rope& layer) {
     fail("rotary::%s: rotary_dim is %zu at offset %zu; the block may reach head_dim = %zu. Correct either.", function,
          layer.rotary_dim, layer.offset, layer.head_dim);
   }
-  if (layer.mrope) {
-    std::size_t sum = 0;
-    for (const std::size_t section : layer.mrope->section) {
-      if (section > pairs - sum) {
-        sum = pairs + 1;
-        break;
-      }
-      sum += section;
-    }
-    if (sum != pairs) {
-      fail("rotary::%s: the mrope_section of %zu axes sums to %s than %zu; it must sum to rotary_dim / 2. Correct it.",
-           function, layer.mrope->section.size(), sum > pairs ? "more" : "less", pairs);
-    }
+  if (const std::optional<axis_map> axes = layer.axes(); axes && axes->pairs() != layer.rotary_dim / 2) {
+    fail("rotary::%s: the sum of mrope_section is %zu; it must be %zu, rotary_dim / 2. Correct either.", function,
+         axes->pairs(), layer.rotary_dim / 2);
   }
   layer.spectrum(0);
   layer.spectrum(std::int64_t{1} << 40);
