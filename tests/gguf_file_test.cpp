@@ -147,9 +147,9 @@ TEST(GgufFile, TensorsInEveryFormat) {
     const placed data(of_every_type(big, version).all());
     const gguf_view view = data.view();
     EXPECT_EQ(view.tensors().size(), 3u);
-    EXPECT_EQ(view.numbers("half"), (std::vector<double>{1.0, -2.0, 0x1p-24, 65504.0}));
-    EXPECT_EQ(view.numbers("rope_freqs.weight"), (std::vector<double>{1.0, 1.5, 8.0}));
-    EXPECT_TRUE(view.numbers("absent").empty());
+    EXPECT_EQ(view.tensor_numbers("half"), (std::vector<double>{1.0, -2.0, 0x1p-24, 65504.0}));
+    EXPECT_EQ(view.tensor_numbers("rope_freqs.weight"), (std::vector<double>{1.0, 1.5, 8.0}));
+    EXPECT_TRUE(view.tensor_numbers("absent").empty());
     const rotary::gguf_tensor& quantised = *view.find_tensor("quantised");
     EXPECT_EQ(quantised.bytes, 3u * 144u);
     EXPECT_EQ(quantised.dimensions, 2u);
@@ -157,7 +157,7 @@ TEST(GgufFile, TensorsInEveryFormat) {
     EXPECT_EQ(quantised.extents[1], 3u);
     EXPECT_EQ(quantised.extents[2], 1u);
     EXPECT_EQ(view.find_tensor("absent"), nullptr);
-    expect_refused([&] { view.numbers("quantised"); }, "gguf_view::numbers", {"\"quantised\"", "12", "Q4_K", "F32"});
+    expect_refused([&] { view.tensor_numbers("quantised"); }, "gguf_view::tensor_numbers", {"\"quantised\"", "12", "Q4_K", "F32"});
   });
 }
 
@@ -320,7 +320,7 @@ TEST(GgufFile, AlignmentStatedByTheFile) {
   };
   for (const std::uint32_t alignment : {1u, 8u, 64u, 4096u}) {
     const placed data(with(alignment, alignment).all());
-    EXPECT_EQ(data.view().numbers("b"), (std::vector<double>{2.0, 3.0})) << alignment;
+    EXPECT_EQ(data.view().tensor_numbers("b"), (std::vector<double>{2.0, 3.0})) << alignment;
   }
   expect_bad(with(0, 32), {"\"general.alignment\" is 0", "power of 2"});
   expect_bad(with(48, 48), {"\"general.alignment\" is 48", "power of 2"});
@@ -336,8 +336,8 @@ TEST(GgufFile, TensorsOfUnknownTypeAreListedWithoutASize) {
   const placed data(file().tensor("new", {7}, 999, bytes(64)).f32_tensor("b", {2.0f}).all());
   const gguf_view view = data.view();
   EXPECT_EQ(view.find_tensor("new")->bytes, 0u);
-  EXPECT_EQ(view.numbers("b"), (std::vector<double>{2.0}));
-  expect_refused([&] { view.numbers("new"); }, "gguf_view::numbers", {"\"new\"", "999", "unknown"});
+  EXPECT_EQ(view.tensor_numbers("b"), (std::vector<double>{2.0}));
+  expect_refused([&] { view.tensor_numbers("new"); }, "gguf_view::tensor_numbers", {"\"new\"", "999", "unknown"});
 }
 
 // ---- on disk
@@ -350,7 +350,7 @@ TEST(GgufFile, MappedFromDisk) {
   gguf_file first(path.c_str());
   const gguf_file moved(std::move(first));
   EXPECT_EQ(get<std::string_view>(moved.view(), "text"), "sch\xc3\xb6n");
-  EXPECT_EQ(moved.view().numbers("rope_freqs.weight"), (std::vector<double>{1.0, 1.5, 8.0}));
+  EXPECT_EQ(moved.view().tensor_numbers("rope_freqs.weight"), (std::vector<double>{1.0, 1.5, 8.0}));
   std::ofstream(path, std::ios::binary | std::ios::trunc).flush();
   expect_refused([&] { gguf_file empty(path.c_str()); }, "gguf_view", {"the magic number", "0 remain"});
   std::remove(path.c_str());

@@ -69,13 +69,13 @@ class gguf_view {
   }
   /// The elements of a tensor of type F32 or F16, innermost dimension first; empty where there is no tensor of this
   /// name. Throws error for another type.
-  std::vector<double> numbers(std::string_view name) const {
+  std::vector<double> tensor_numbers(std::string_view name) const {
     const gguf_tensor* const tensor = find_tensor(name);
     if (tensor == nullptr) return {};
     if (tensor->type > 1) {
       const detail::ggml_block* const known = detail::find_ggml_block(tensor->type);
       detail::fail(
-          "rotary::gguf_view::numbers: the type of tensor \"%s\" is %u (%s); it must be F32 or F16. Convert it.",
+          "rotary::gguf_view::tensor_numbers: the type of tensor \"%s\" is %u (%s); it must be F32 or F16. Convert it.",
           detail::printable(name).c_str(), tensor->type, known == nullptr ? "unknown" : known->name);
     }
     const std::size_t size = tensor->type == 0 ? 4 : 2;
