@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "gguf_writer.hpp"
+#include "gguf_from_json.hpp"
 #include "golden.hpp"
 #include "refusals.hpp"
 
@@ -74,27 +74,8 @@ void expect_refused(const std::string& architecture, const json& keys, std::init
   refusals::expect_refused([&] { resolve(architecture, keys, tensors); }, "from_gguf", parts);
 }
 
-// The bytes of a file with these keys.
 gguf_writer::bytes written(const json_lookup& model, bool big) {
-  using namespace gguf_writer;
-  file out(big);
-  for (const auto& entry : model.values.items()) {
-    const json& value = entry.value();
-    if (value.is_string()) {
-      out.key(entry.key(), type_string).text(value);
-    } else if (value.is_boolean()) {
-      out.key(entry.key(), type_bool).number(value.get<bool>() ? 1 : 0, 1);
-    } else if (value.is_number_integer()) {
-      out.key(entry.key(), type_u32).number(value.get<std::uint32_t>(), 4);
-    } else if (value.is_number()) {
-      out.key(entry.key(), type_f32).float32(value.get<float>());
-    } else {
-      out.key(entry.key(), type_array).array(type_i32, value.size());
-      for (const json& element : value) out.number(element.get<std::uint32_t>(), 4);
-    }
-  }
-  for (const auto& entry : model.all_tensors.items()) out.f32_tensor(entry.key(), entry.value());
-  return out.all();
+  return gguf_writer::from_json(model.values, model.all_tensors, big);
 }
 
 // The same bits but under -ffast-math, where either may be 4 units in the last place off (scaling.hpp).
