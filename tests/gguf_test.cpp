@@ -333,6 +333,9 @@ TEST(Gguf, Yarn) {
   expect_refused("qwen3", yarn_keys({{"rope.scaling.original_context_length", nullptr}}),
                  {"\"qwen3.rope.scaling.original_context_length\" is missing"});
 
+  expect_refused("qwen3", yarn_keys({{"rope.scaling.original_context_length", 0}}),
+                 {"original_context_length\" is 0", "1 to"});
+
   // ext_factor 0 leaves only the slowing of all pairs.
   EXPECT_EQ(policy_of<rotary::linear>(resolve("qwen3", yarn_keys({{"rope.scaling.yarn_ext_factor", 0.0}}))).factor,
             4.0);
@@ -343,6 +346,19 @@ TEST(Gguf, Yarn) {
                                 "rope.scaling.yarn_beta_fast", "rope.scaling.yarn_beta_slow"}) {
     expect_refused("qwen3", {{key, 1.0}}, {key, "is 1", "absent unless rope.scaling.type is yarn"});
   }
+}
+
+// gpt-oss: the ends of the ramp are not rounded, though no key says so (expected values: transformers).
+TEST(Gguf, YarnOfGptOssIsNotTruncated) {
+  const rope got = resolve("gpt-oss", {{"attention.key_length", 64},
+                                       {"rope.freq_base", 150000.0},
+                                       {"rope.scaling.type", "yarn"},
+                                       {"rope.scaling.factor", 32.0},
+                                       {"rope.scaling.original_context_length", 4096}});
+  EXPECT_NEAR(got.spectrum().inv_freq()[9], 0.031705696184663766, 1e-16);
+  EXPECT_NEAR(got.spectrum().inv_freq()[17], 0.00012931870124506272, 1e-18);
+  EXPECT_NEAR(got.spectrum().inv_freq()[18], 3.8308812373753383e-5, 1e-19);
+  EXPECT_NEAR(got.spectrum().magnitude(), 1.3465735902799727, 1e-15);
 }
 
 TEST(Gguf, MultipliersOfYarn) {

@@ -68,7 +68,8 @@ class gguf_lookup {
 };
 
 /// The rotation that the keys {architecture}.rope.* and the tensors rope_freqs, rope_factors_long and
-/// rope_factors_short of a GGUF file describe, as llama.cpp reads them. `file` has the members of gguf_lookup.
+/// rope_factors_short of a GGUF file describe, read as llama.cpp reads them, and computed as the model was trained
+/// where the two differ (docs/gguf.md). `file` has the members of gguf_lookup.
 ///
 /// The file does not state the pairing: that of general.architecture is looked up in a table, unless the caller states
 /// the one for which the rows of q and k are stored. Types of layers are "all", or "full_attention" and

@@ -34,6 +34,7 @@ constexpr unsigned finetuned_is_switch = 1024;   ///< scaling.finetuned false me
 constexpr unsigned alibi_at_40_layers = 2048;    ///< the model of 40 layers has ALiBi instead
 constexpr unsigned yarn_factor_is_final = 4096;  ///< yarn_attn_factor is the multiplier of cos and sin
 constexpr unsigned yarn_grok = 8192;             ///< yarn_attn_factor multiplies 0.1 ln s + 1; beta_fast is 8
+constexpr unsigned yarn_untruncated = 16384;     ///< the model was trained so; the file does not say it, ggml truncates
 
 constexpr unsigned gemma_sliding = sliding_unscaled | sliding_10000 | only_with_window;
 constexpr unsigned deepseek = rotated_part_alone | log_multiplier_tenth;
@@ -105,7 +106,7 @@ inline const gguf_architecture* find_gguf_architecture(std::string_view name) {
       {"gemma3n", split_half, one, gemma_sliding, 5},
       {"gemma4", split_half, one, gemma_sliding},
       {"glm4moe", split_half, gguf_axes::chunked_if_stated},
-      {"gpt-oss", split_half},
+      {"gpt-oss", split_half, one, yarn_untruncated},
       {"gptneox", split_half},
       {"grok", split_half, one, yarn_grok},
       {"grovemoe", split_half},

@@ -48,8 +48,7 @@ class gguf_resolver {
     if (known == nullptr && !stated) {
       fail(
           "rotary::from_gguf: \"general.architecture\" is \"%s\", whose pairing is not known; it must be one of those "
-          "in "
-          "detail/gguf_architectures.hpp. Pass the pairing for which the rows of q and k are stored.",
+          "in detail/gguf_architectures.hpp. Pass the pairing for which the rows of q and k are stored.",
           printable(settings.architecture).c_str());
     }
     gguf_architecture result = known == nullptr ? gguf_architecture{"", *stated} : *known;
@@ -78,8 +77,7 @@ class gguf_resolver {
       if (file_.numbers.count(key) == 0) continue;
       fail(
           "rotary::from_gguf: \"%s\" is there; it must be absent where attention.sliding_window is absent or 0. "
-          "Correct "
-          "the file.",
+          "Correct the file.",
           printable(file_.full(key)).c_str());
     }
   }
@@ -217,8 +215,7 @@ class gguf_resolver {
     if (sections.empty() || sections.size() > most) {
       fail(
           "rotary::from_gguf: \"%s\" has %zu numbers that are not 0 at the end; architecture %s must have %s %zu. "
-          "Correct "
-          "the file.",
+          "Correct the file.",
           printable(file_.full(key)).c_str(), sections.size(), printable(file_.architecture).c_str(),
           most == 0 ? "exactly" : "1 to", most);
     }

@@ -122,8 +122,7 @@ class gguf_scaling {
   [[noreturn]] void require_absent_tensor(const char* tensor) const {
     fail(
         "rotary::from_gguf: tensor \"%s\" is there; it must be absent %s \"rope_factors_long.weight\". Convert the "
-        "model "
-        "anew.",
+        "model anew.",
         tensor, has("rope_factors_long.weight") ? "beside" : "without");
   }
 
@@ -133,8 +132,7 @@ class gguf_scaling {
     if (factors.size() != rotary_dim / 2) {
       fail(
           "rotary::from_gguf: tensor \"%s\" has %zu values; it must have %zu, half of the rotated channels. Convert "
-          "the "
-          "model anew.",
+          "the model anew.",
           tensor, factors.size(), rotary_dim / 2);
     }
     for (std::size_t j = 0; j < factors.size(); ++j) {
@@ -203,6 +201,7 @@ class gguf_scaling {
     yarn policy{factor_, original_length()};
     policy.beta_fast = file_.finite("rope.scaling.yarn_beta_fast").value_or((traits_ & yarn_grok) != 0 ? 8.0 : 32.0);
     policy.beta_slow = file_.finite("rope.scaling.yarn_beta_slow").value_or(1.0);
+    policy.truncate = (traits_ & yarn_untruncated) == 0;
     if (mscale_all_dim_.value_or(0.0) != 0.0) {
       // DeepSeek's models have mscale = mscale_all_dim, which the file does not repeat; Mistral's have 1.
       const double mscale = (traits_ & log_multiplier_tenth) != 0 ? *mscale_all_dim_ : 1.0;
@@ -226,21 +225,22 @@ class gguf_scaling {
     if (share > 1.0 - 0x1p-22 && share < 1.0 + 0x1p-22) return 1.0;  // all readings agree: it is the default, in float
     fail(
         "rotary::from_gguf: \"%s\" is %.9g; it must be %.9g, 0.1 ln(factor) + 1, or absent. Some writers mean the "
-        "final "
-        "multiplier of cos and sin, others a multiple of that. Make a rotary::rope by hand for this model.",
+        "final multiplier of cos and sin, others a multiple of that. Make a rotary::rope by hand for this model.",
         printable(file_.full(key)).c_str(), *value, magnitude);
   }
 
   std::int64_t original_length() const {
     constexpr const char* key = "rope.scaling.original_context_length";
-    const std::optional<std::int64_t> stated = file_.length(key), trained = file_.length("context_length");
-    if (!stated && !trained) {
+    constexpr std::int64_t most = std::int64_t{1} << 53;
+    const std::optional<std::int64_t> stated = file_.integer(key, 1, most);
+    const std::optional<std::int64_t> trained = stated ? stated : file_.integer("context_length", 1, most);
+    if (!trained) {
       fail(
           "rotary::from_gguf: \"%s\" is missing; %s scaling needs the number of tokens trained on first. Correct the "
           "file.",
           printable(file_.full(key)).c_str(), type_.c_str());
     }
-    return stated ? *stated : *trained;
+    return *trained;
   }
 
   const gguf_settings& file_;
