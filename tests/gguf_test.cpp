@@ -147,6 +147,23 @@ TEST(Gguf, FromAFileOnDisk) {
   refusals::expect_refused([&] { rotary::from_gguf_file(path.c_str()); }, "gguf_file", {"gguf_test.gguf"});
 }
 
+// The divisors are in the second of two files: without it they would be missed.
+TEST(Gguf, FromAModelInSeveralFiles) {
+  using namespace gguf_writer;
+  file first, second;
+  first.key("general.architecture", type_string).text("llama");
+  first.key("llama.attention.key_length", type_u32).number(4, 4);
+  first.key("split.tensors.count", type_i32).number(2, 4);
+  first.f32_tensor("other", {1.0f});
+  second.f32_tensor("rope_freqs.weight", {1.0f, 8.0f});
+  const bytes first_bytes = first.all(), second_bytes = second.all();
+  const rotary::gguf_view a(first_bytes.data(), first_bytes.size()), b(second_bytes.data(), second_bytes.size());
+  EXPECT_EQ(from_gguf(rotary::gguf_lookup({&a, &b})).spectrum().inv_freq()[1], 0.01 / 8.0);
+  refusals::expect_refused([&] { from_gguf(a); }, "gguf_lookup", {"\"split.tensors.count\" is 2", "rope_freqs.weight"});
+  refusals::expect_refused([] { rotary::gguf_lookup(std::vector<const rotary::gguf_view*>()); }, "gguf_lookup",
+                           {"parts has 0"});
+}
+
 TEST(Gguf, SaysWhereValuesCameFrom) {
   const rope got = resolve("llama", {{"attention.key_length", nullptr},
                                      {"embedding_length", 2048},
@@ -172,16 +189,16 @@ TEST(Gguf, PairingOfArchitectures) {
     EXPECT_EQ(resolve(name, {}).types.back().pairing, pairing::interleaved) << name;
   }
   for (const char* const name :
-       {"falcon",  "grok",     "dbrx",   "nomic-bert", "stablelm",   "glm4moe", "bitnet", "qwen",
-        "qwen2",   "qwen2moe", "qwen3",  "qwen3moe",   "qwen3next",  "phi2",    "phi3",   "gemma",
-        "gemma2",  "gemma3",   "gemma4", "openelm",    "starcoder2", "gptneox", "dots1",  "codeshell",
-        "gpt-oss", "seed_oss", "mimo2",  "step35",     "minimax-m2"}) {
+       {"falcon",  "grok",  "dbrx",      "nomic-bert", "stablelm", "glm4moe",   "bitnet",
+        "qwen",    "qwen2", "qwen2moe",  "qwen3",      "qwen3moe", "qwen3next", "phi2",
+        "phi3",    "gemma", "gemma2",    "gemma3",     "gemma4",   "openelm",   "starcoder2",
+        "gptneox", "dots1", "codeshell", "gpt-oss",    "seed_oss", "mimo2",     "minimax-m2"}) {
     EXPECT_EQ(resolve(name, {}).types.back().pairing, pairing::split_half) << name;
   }
 }
 
 TEST(Gguf, ArchitecturesThatAreNotInTheTable) {
-  for (const char* const name : {"plamo", "orion", "gpt2", "deepseek4", "llama5", "llam"}) {
+  for (const char* const name : {"plamo", "orion", "gpt2", "deepseek4", "step35", "llama5", "llam"}) {
     expect_refused(name, {}, {"\"general.architecture\"", name, "Pass the pairing"});
     const rope got = from_gguf(model(name, {{"rope.dimension_count", 64}}), pairing::interleaved);
     EXPECT_EQ(got.layer().rotary_dim, 64u);

@@ -48,7 +48,7 @@ struct gguf_architecture {
 };
 
 /// Null for what is not in the table. Left out on purpose: plamo and orion, of which llama.cpp and ik_llama.cpp
-/// disagree; deepseek4, whose layers have two spectra by rules that no key states; what does not rotate at all.
+/// disagree; deepseek4 and step35, whose layers differ by rules that no key states; what does not rotate at all.
 inline const gguf_architecture* find_gguf_architecture(std::string_view name) {
   constexpr auto interleaved = pairing::interleaved, split_half = pairing::split_half;
   constexpr auto one = gguf_axes::one;
@@ -140,7 +140,6 @@ inline const gguf_architecture* find_gguf_architecture(std::string_view name) {
       {"seed_oss", split_half},
       {"stablelm", split_half},
       {"starcoder2", split_half},
-      {"step35", split_half},
       // ggml's MROPE and IMROPE
       {"hunyuan-vl", split_half, gguf_axes::chunked_if_stated},
       {"paddleocr", split_half, gguf_axes::chunked},
