@@ -61,13 +61,13 @@ class text_check {
     return true;
   }
   template <class Error>
-  bool parse_error(std::size_t position, const std::string& token, const Error&) {
-    const std::size_t first = position > token.size() ? position - token.size() : 0;
-    std::string near = first < text_.size() ? text_.substr(first, 40) : std::string();
-    near = near.substr(0, near.find_first_of(",]}\n"));
-    const std::string where = path().empty() ? "the text" : "the text at " + path();
-    refuse(where, near.empty() ? "not complete" : "\"" + near + "\", byte " + std::to_string(first),
-           "it must be JSON with numbers that a double can hold (no NaN)");
+  bool parse_error(std::size_t position, const std::string&, const Error&) {
+    const std::size_t end = position < text_.size() ? position : text_.size();
+    const std::size_t before = end == 0 ? std::string::npos : text_.find_last_of(",:[{\n", end - 1);
+    const std::size_t first = before == std::string::npos ? 0 : before + 1;
+    const std::string value = text_.substr(first, text_.find_first_of(",:]}\n", first) - first);
+    refuse(path().empty() ? "the text" : path(), "\"" + value.substr(0, 40) + "\" at byte " + std::to_string(first),
+           "it must be complete JSON, with numbers that a double can hold (no NaN)");
   }
 
  private:

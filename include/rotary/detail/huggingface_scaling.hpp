@@ -110,7 +110,7 @@ inline scaling read_yarn(const config_object& block, const scaling_context& cont
 }
 
 inline scaling read_longrope(const config_object& block, const scaling_context& context) {
-  longrope policy{1.0, required_original_length(block, context), {}, {}};
+  longrope policy{1.0, 1, {}, {}};
   const std::optional<std::vector<double>> long_factor = block.numbers("long_factor");
   if (!long_factor) refuse_missing(block.path_of("long_factor"), "longrope needs a divisor for each pair");
   policy.long_factor = *long_factor;
@@ -118,6 +118,7 @@ inline scaling read_longrope(const config_object& block, const scaling_context& 
     if (short_factor->empty()) block.refuse_value("short_factor", "it must have a divisor for each pair");
     policy.short_factor = *short_factor;
   }
+  policy.original_max_position_embeddings = required_original_length(block, context);
   if (const auto factor = block.positive("factor")) {
     policy.factor = *factor;
   } else {
