@@ -77,11 +77,14 @@ inline void read_theta(const model_config& from, const layer_kind* kind, const c
   if (from.model.special == peculiarity::chatglm_ratio) {
     return set(10000.0 * from.config.positive("rope_ratio").value_or(1.0), "10000 * rope_ratio");
   }
+  const char* const own_key = kind != nullptr && kind->theta_key != nullptr ? kind->theta_key : "rope_theta";
   if (block != nullptr) {
-    if (const auto value = block->positive("rope_theta")) return set(*value, block->path_of("rope_theta"));
+    if (const auto value = block->positive("rope_theta")) {
+      from.config.pass_over(own_key);  // the block's wins, as in transformers
+      return set(*value, block->path_of("rope_theta"));
+    }
   }
-  const bool own_key = kind != nullptr && kind->theta_key != nullptr;
-  for (const char* key : {own_key ? kind->theta_key : "rope_theta", "rotary_emb_base"}) {
+  for (const char* key : {own_key, "rotary_emb_base"}) {
     if (const auto value = from.config.positive(key)) return set(*value, from.config.path_of(key));
   }
   const double theta = kind != nullptr && kind->rope_theta != 0.0 ? kind->rope_theta : from.model.rope_theta;
@@ -112,10 +115,8 @@ inline double read_rotary_dim(const model_config& from, const config_object* blo
   };
   if (block != nullptr) read_fraction(*block, "partial_rotary_factor");
   const bool in_block = !source.empty();  // which then wins, as in transformers
-  if (!in_block) {
-    for (const char* key : {"partial_rotary_factor", "rotary_pct", "rope_pct", "rotary_emb_fraction"}) {
-      read_fraction(from.config, key);
-    }
+  for (const char* key : {"partial_rotary_factor", "rotary_pct", "rope_pct", "rotary_emb_fraction"}) {
+    in_block ? from.config.pass_over(key) : read_fraction(from.config, key);
   }
   if (const auto value = from.config.integer("rotary_dim", 0, most_channels)) {
     const auto channels = static_cast<std::size_t>(*value);
