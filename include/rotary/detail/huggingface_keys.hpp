@@ -28,6 +28,7 @@ namespace detail {
 /// A value for an error's text. Not dump(), which descends as deep as the value is nested.
 inline std::string shown(const nlohmann::json& value) {
   if (value.is_object()) return "an object";
+  if (value.is_number_float() && !is_finite(value.get<double>())) return "not finite";
   if (!value.is_array()) return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   std::string text = "[";
   for (std::size_t i = 0; i < value.size() && i < 4; ++i) {
@@ -46,7 +47,8 @@ class text_check {
   bool number_integer(std::int64_t) { return true; }
   bool number_unsigned(std::uint64_t) { return true; }
   bool number_float(double value, const std::string& digits) {
-    if (!is_finite(value)) refuse(path(), digits, "it must be a finite number");
+    // The parser has refused these unless -ffast-math took its test away.
+    if (!is_finite(value)) refuse(path(), "\"" + digits + "\"", "it must be a number that a double can hold");
     return true;
   }
   bool string(std::string&) { return true; }
