@@ -234,7 +234,7 @@ TEST(Malformed, RefusedWithKeyValueAndReason) {
       {"bad-json-nan", {"rope_theta is \"NaN\"", "JSON"}},
       {"bad-json-truncated", {"rope_theta is \"100\"", "complete JSON"}},
       {"bad-linear-no-factor", {"rope_scaling.factor is missing"}},
-      {"bad-llama3-bands-swapped", {"rope_scaling.high_freq_factor is 1.0", "greater than low_freq_factor, 4"}},
+      {"bad-llama3-bands-swapped", {"rope_scaling.high_freq_factor is 1.0", "at least low_freq_factor, 4"}},
       {"bad-longrope-missing-long", {"rope_scaling.long_factor is missing"}},
       {"bad-longrope-string-entry", {"rope_scaling.short_factor[7] is \"1.0\"", "number"}},
       {"bad-mrope-negative", {"rope_scaling.mrope_section[0] is -16", "whole number from 0"}},
@@ -698,6 +698,22 @@ TEST(Layers, QueryTemperatureOfLlama4InLayersThatDoNotRotate) {
       from_huggingface(model("llama4_text", 4, {{"attn_temperature_tuning", false}})).layer(3).query_temperature);
 }
 
+TEST(Layers, Llama4ScoutHasBandsThatMeet) {
+  const json block = {{"rope_type", "llama3"},
+                      {"factor", 16.0},
+                      {"low_freq_factor", 1.0},
+                      {"high_freq_factor", 1.0},
+                      {"original_max_position_embeddings", 8192}};
+  const json text = model("llama4_text", 4, {{"rope_theta", 500000.0}, {"rope_scaling", block}});
+  const rotary::spectrum scout = from_huggingface({{"model_type", "llama4"}, {"text_config", text}}).spectrum(0);
+  for (std::size_t j = 0; j < 64; ++j) {
+    const double plain = std::pow(500000.0, -static_cast<double>(j) / 64.0);
+    const bool turns_once = 8192.0 * plain > 2.0 * 3.14159265358979;  // the last such pair is 34
+    EXPECT_EQ(turns_once, j <= 34);
+    EXPECT_NEAR(scout.inv_freq()[j], turns_once ? plain : plain / 16.0, plain * 1e-14) << "pair " << j;
+  }
+}
+
 TEST(Layers, SlidingLayersAloneRotateInCohere2AndExaone4) {
   EXPECT_EQ(layers_that_rotate(from_huggingface(model("cohere2", 8))), (indices{0, 1, 2, 4, 5, 6}));
   EXPECT_EQ(layers_that_rotate(from_huggingface(model("cohere2", 4, {{"sliding_window_pattern", 2}}))),
@@ -728,6 +744,24 @@ TEST(Layers, Gemma3) {
   EXPECT_EQ(gemma.spectrum(0).inv_freq()[0], 1.0);
   EXPECT_NEAR(gemma.spectrum(5).inv_freq()[64], 0.125e-3, 1e-18);
   EXPECT_NEAR(gemma.spectrum(0).inv_freq()[64], 1e-2, 1e-17);
+}
+
+TEST(Layers, Gemma3InTheNewForm) {
+  const json parameters = {{"full_attention", {{"rope_type", "linear"}, {"factor", 8.0}, {"rope_theta", 1e6}}},
+                           {"sliding_attention", {{"rope_type", "default"}, {"rope_theta", 1e4}}}};
+  const json types = {"sliding_attention", "full_attention"};
+  const rope gemma = from_huggingface(
+      {{"model_type", "gemma3_text"}, {"head_dim", 128}, {"layer_types", types}, {"rope_parameters", parameters}});
+  EXPECT_EQ(gemma.spectrum(1).inv_freq()[0], 0.125);
+  EXPECT_NEAR(gemma.spectrum(1).inv_freq()[32], 0.125e-3, 1e-18);
+  EXPECT_NEAR(gemma.spectrum(0).inv_freq()[32], 1e-2, 1e-17);
+  json third = parameters;
+  third["chunked_attention"] = {{"rope_type", "default"}, {"rope_theta", 1e5}};
+  expect_refused(
+      [&] {
+        from_huggingface({{"model_type", "gemma3_text"}, {"rope_parameters", third}});
+      },
+      "from_huggingface", {"rope_parameters.chunked_attention", "gemma3_text"});
 }
 
 TEST(Layers, LayersAreUnknownWithoutTheirNumber) {

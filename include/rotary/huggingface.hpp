@@ -82,6 +82,10 @@ inline void read_types(const model_config& from, const layer_scheme* scheme, con
     result.types.push_back(read_layer(from, nullptr, flat, flat));
     return;
   }
+  for (const auto& own : blocks) {
+    if (own.first == scheme->kinds[0].name || own.first == scheme->kinds[1].name) continue;
+    refuse(own.second.path(), "a block", "model_type " + result.model_type + " has no such type of layer");
+  }
   for (const layer_kind& kind : scheme->kinds) {
     const auto own = blocks.find(kind.name);
     const config_object* const block = own != blocks.end() ? &own->second : kind.scaled ? flat : nullptr;

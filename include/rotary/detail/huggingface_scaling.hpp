@@ -59,10 +59,13 @@ inline scaling read_llama3(const config_object& block, const scaling_context& co
   const std::optional<double> low = block.positive("low_freq_factor"), high = block.positive("high_freq_factor");
   if (!low) refuse_missing(block.path_of("low_freq_factor"), "Llama-3.1 has 1");
   if (!high) refuse_missing(block.path_of("high_freq_factor"), "Llama-3.1 has 4");
-  if (*high <= *low) {
-    block.refuse_value("high_freq_factor", "it must be greater than low_freq_factor, " + std::to_string(*low));
+  if (*high < *low) {
+    block.refuse_value("high_freq_factor", "it must be at least low_freq_factor, " + std::to_string(*low));
   }
-  return llama3{factor, *low, *high, required_original_length(block, context)};
+  // Llama-4 Scout has 1 and 1, which leave no ramp. The policy wants one: with the next number up no pair falls into
+  // it.
+  const double above = *low * (1.0 + 0x1p-52);
+  return llama3{factor, *low, *high > above ? *high : above, required_original_length(block, context)};
 }
 
 /// With one of mscale and mscale_all_dim alone, transformers and DeepSeek's own code differ.
