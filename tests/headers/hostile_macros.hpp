@@ -7,8 +7,13 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <memory>
 #include <new>
 #include <optional>
+#include <set>
 #include <string>
 #include <type_traits>
 #include <utility>
