@@ -90,7 +90,7 @@ class gguf_lookup {
 ///
 /// The file does not state the pairing: that of general.architecture is looked up in a table, unless the caller states
 /// the one for which the rows of q and k are stored. Types of layers are "all", or "full_attention" and
-/// "sliding_attention", or "no_rope" and "rope".
+/// "sliding_attention", or "nope" and "all".
 ///
 /// Throws error, naming the key, the value and the range, for an architecture that is not in the table if no pairing is
 /// stated, for keys behind rope. that are not known, and for what no policy of this library expresses. The only key

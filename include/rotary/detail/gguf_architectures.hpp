@@ -20,21 +20,23 @@ enum class gguf_axes : unsigned char {
 };
 
 // Bits of gguf_architecture::traits.
-constexpr unsigned rotated_part_alone = 1;    ///< MLA: the rotated channels are a head of their own
-constexpr unsigned log_multiplier_tenth = 2;  ///< yarn_log_multiplier is 0.1 * mscale_all_dim, which scales the softmax
-constexpr unsigned log_multiplier_plain = 4;  ///< yarn_log_multiplier is mscale_all_dim, with mscale 1
-constexpr unsigned full_rests = 8;            ///< layers of full attention do not rotate
-constexpr unsigned only_with_window = 16;     ///< the layers are all alike unless attention.sliding_window is given
-constexpr unsigned only_without_zero = 32;    ///< the layers are all alike if attention.sliding_window is given as 0
-constexpr unsigned temperature_llama4 = 64;   ///< layers at rest multiply queries by Llama-4's temperature
-constexpr unsigned sliding_unscaled = 128;    ///< sliding layers have neither scaling nor rope_freqs
-constexpr unsigned sliding_10000 = 256;       ///< and rope_theta 10000 unless freq_base_swa is given
-constexpr unsigned full_first = 512;          ///< the first layer of each period is the full one, else the last
-constexpr unsigned finetuned_is_switch = 1024;   ///< scaling.finetuned false means that no layer rotates
-constexpr unsigned alibi_at_40_layers = 2048;    ///< the model of 40 layers has ALiBi instead
-constexpr unsigned yarn_factor_is_final = 4096;  ///< yarn_attn_factor is the multiplier of cos and sin
-constexpr unsigned yarn_grok = 8192;             ///< yarn_attn_factor multiplies 0.1 ln s + 1; beta_fast is 8
-constexpr unsigned yarn_untruncated = 16384;     ///< the model was trained so; the file does not say it, ggml truncates
+constexpr unsigned rotated_part_alone = 1u << 0;  ///< MLA: the rotated channels are a head of their own
+constexpr unsigned log_multiplier_tenth =
+    1u << 1;  ///< yarn_log_multiplier is 0.1 * mscale_all_dim, which scales the softmax
+constexpr unsigned log_multiplier_plain = 1u << 2;  ///< yarn_log_multiplier is mscale_all_dim, with mscale 1
+constexpr unsigned full_rests = 1u << 3;            ///< layers of full attention do not rotate
+constexpr unsigned only_with_window = 1u << 4;   ///< the layers are all alike unless attention.sliding_window is given
+constexpr unsigned only_without_zero = 1u << 5;  ///< the layers are all alike if attention.sliding_window is given as 0
+constexpr unsigned temperature_llama4 = 1u << 6;     ///< layers at rest multiply queries by Llama-4's temperature
+constexpr unsigned sliding_unscaled = 1u << 7;       ///< sliding layers have neither scaling nor rope_freqs
+constexpr unsigned sliding_10000 = 1u << 8;          ///< and rope_theta 10000 unless freq_base_swa is given
+constexpr unsigned full_first = 1u << 9;             ///< the first layer of each period is the full one, else the last
+constexpr unsigned finetuned_is_switch = 1u << 10;   ///< scaling.finetuned false means that no layer rotates
+constexpr unsigned alibi_at_40_layers = 1u << 11;    ///< the model of 40 layers has ALiBi instead
+constexpr unsigned yarn_factor_is_final = 1u << 12;  ///< yarn_attn_factor is the multiplier of cos and sin
+constexpr unsigned yarn_grok = 1u << 13;             ///< yarn_attn_factor multiplies 0.1 ln s + 1; beta_fast is 8
+constexpr unsigned yarn_untruncated = 1u << 14;  ///< the model was trained so; the file does not say it, ggml truncates
+constexpr unsigned layers_have_no_names = 1u << 15;  ///< those at rest are called "nope", the others "all"
 
 constexpr unsigned gemma_sliding = sliding_unscaled | sliding_10000 | only_with_window;
 constexpr unsigned deepseek = rotated_part_alone | log_multiplier_tenth;
@@ -77,14 +79,14 @@ inline const gguf_architecture* find_gguf_architecture(std::string_view name) {
       {"internlm2", interleaved},
       {"llada", interleaved},
       {"llama", interleaved},
-      {"llama4", interleaved, one, full_rests | only_without_zero | temperature_llama4, 4},
+      {"llama4", interleaved, one, full_rests | layers_have_no_names | only_without_zero | temperature_llama4, 4},
       {"minicpm", interleaved},
       {"mistral3", interleaved, one, log_multiplier_plain},
       {"mistral4", interleaved, one, deepseek},
       {"neo-bert", interleaved},
       {"olmo", interleaved},
       {"plm", interleaved, one, rotated_part_alone},
-      {"smollm3", interleaved, one, full_rests, 4},
+      {"smollm3", interleaved, one, full_rests | layers_have_no_names, 4},
       {"starcoder", interleaved},
       {"xverse", interleaved},
       // ggml's NEOX
@@ -117,7 +119,7 @@ inline const gguf_architecture* find_gguf_architecture(std::string_view name) {
       {"lfm2", split_half},
       {"lfm2moe", split_half},
       {"llada-moe", split_half},
-      {"mimo2", split_half},
+      {"mimo2", split_half, one, sliding_unscaled | sliding_10000},
       {"minicpm3", split_half, one, rotated_part_alone},
       {"minimax-m2", split_half},
       {"minimax-m3", split_half},

@@ -32,8 +32,8 @@ class gguf_resolver {
       if (!full_at_rest && same(full, sliding)) {
         result.types = {std::move(full)};
       } else {
-        full.name = full_at_rest ? "no_rope" : "full_attention";
-        sliding.name = full_at_rest ? "rope" : "sliding_attention";
+        full.name = has(layers_have_no_names) ? "nope" : "full_attention";
+        sliding.name = has(layers_have_no_names) ? "all" : "sliding_attention";
         result.types = {std::move(full), std::move(sliding)};
         result.type_of_layer = layer_types();
       }
