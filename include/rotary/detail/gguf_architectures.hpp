@@ -20,9 +20,8 @@ enum class gguf_axes : unsigned char {
 };
 
 // Bits of gguf_architecture::traits.
-constexpr unsigned rotated_part_alone = 1u << 0;  ///< MLA: the rotated channels are a head of their own
-constexpr unsigned log_multiplier_tenth =
-    1u << 1;  ///< yarn_log_multiplier is 0.1 * mscale_all_dim, which scales the softmax
+constexpr unsigned rotated_part_alone = 1u << 0;    ///< MLA: the rotated channels are a head of their own
+constexpr unsigned log_multiplier_tenth = 1u << 1;  ///< yarn_log_multiplier is 0.1 * mscale_all_dim, of the softmax
 constexpr unsigned log_multiplier_plain = 1u << 2;  ///< yarn_log_multiplier is mscale_all_dim, with mscale 1
 constexpr unsigned full_rests = 1u << 3;            ///< layers of full attention do not rotate
 constexpr unsigned only_with_window = 1u << 4;   ///< the layers are all alike unless attention.sliding_window is given
