@@ -157,7 +157,8 @@ TEST(GgufFile, TensorsInEveryFormat) {
     EXPECT_EQ(quantised.extents[1], 3u);
     EXPECT_EQ(quantised.extents[2], 1u);
     EXPECT_EQ(view.find_tensor("absent"), nullptr);
-    expect_refused([&] { view.tensor_numbers("quantised"); }, "gguf_view::tensor_numbers", {"\"quantised\"", "12", "Q4_K", "F32"});
+    expect_refused([&] { view.tensor_numbers("quantised"); }, "gguf_view::tensor_numbers",
+                   {"\"quantised\"", "12", "Q4_K", "F32"});
   });
 }
 
