@@ -395,6 +395,8 @@ TEST(Refused, AxisSectionsThatDoNotFit) {
                  "at most rotary_dim, 64");
   expect_refused([] { make_spectrum(10, theta, rotary::axial_even_odd{}); }, "axial_even_odd", "rotary_dim", "10",
                  "multiple of 4");
+  expect_refused([] { make_spectrum(10, theta, rotary::axial_alternating{}); }, "axial_alternating", "rotary_dim", "10",
+                 "multiple of 4");
 }
 
 TEST(Refused, Xpos) {
@@ -612,6 +614,7 @@ TEST(Scaling, AxesFollowEachOther) {
   expect_frequencies(make_spectrum(10, 10000.0, rotary::axial{{4, 2, 4}}), {1.0, 0.01, 1.0, 1.0, 0.01});
   expect_frequencies(make_spectrum(8, 10000.0, rotary::axial{{0, 8}}), {1.0, 0.1, 0.01, 0.001});
   expect_frequencies(make_spectrum(8, 10000.0, rotary::axial_even_odd{}), {1.0, 0.01, 0.1, 0.001});
+  expect_frequencies(make_spectrum(12, 1e6, rotary::axial_alternating{}), {1.0, 1.0, 0.01, 0.01, 1e-4, 1e-4});
 }
 
 TEST(Scaling, XposGrowsQueriesAndShrinksKeys) {

@@ -316,6 +316,12 @@ struct axial_even_odd {
   spectrum operator()(std::size_t rotary_dim, double rope_theta) const;
 };
 
+/// MoonViT (Kimi-VL, Kimi-K2.5): pairs 2i and 2i + 1 have the frequency theta^(-4i/d), of one axis each. rotary_dim is
+/// a multiple of 4.
+struct axial_alternating {
+  spectrum operator()(std::size_t rotary_dim, double rope_theta) const;
+};
+
 /// xPos (arXiv 2212.10554): rows of queries are multiplied, and rows of keys divided, by
 /// zeta[j]^((p - center) / scale_base) with zeta[j] = (2j + 0.4 d) / (1.4 d). Queries and keys need a spectrum each
 /// with the same center (the middle of the sequence keeps both in the range of float). scale_base > 0, center finite,

@@ -179,11 +179,15 @@ inline spectrum axial::operator()(std::size_t rotary_dim, double rope_theta) con
   return spectrum(std::move(inv_freq));
 }
 
+namespace detail {
+inline void require_halves_for_two_axes(const char* policy, std::size_t rotary_dim) {
+  if (rotary_dim % 4 == 0) return;
+  fail("rotary::%s: rotary_dim is %zu; it must be a multiple of 4. Two axes share its pairs.", policy, rotary_dim);
+}
+}  // namespace detail
+
 inline spectrum axial_even_odd::operator()(std::size_t rotary_dim, double rope_theta) const {
-  if (rotary_dim % 4 != 0) {
-    detail::fail("rotary::axial_even_odd: rotary_dim is %zu; it must be a multiple of 4. Two axes share its pairs.",
-                 rotary_dim);
-  }
+  detail::require_halves_for_two_axes("axial_even_odd", rotary_dim);
   const list<double> shared = inverse_frequencies(rotary_dim, rope_theta);
   const std::size_t half = shared.size() / 2;
   list<double> inv_freq(shared.size());
@@ -191,6 +195,14 @@ inline spectrum axial_even_odd::operator()(std::size_t rotary_dim, double rope_t
     inv_freq[j] = shared[2 * j];
     inv_freq[half + j] = shared[2 * j + 1];
   }
+  return spectrum(std::move(inv_freq));
+}
+
+inline spectrum axial_alternating::operator()(std::size_t rotary_dim, double rope_theta) const {
+  detail::require_halves_for_two_axes("axial_alternating", rotary_dim);
+  const list<double> of_each_axis = inverse_frequencies(rotary_dim / 2, rope_theta);
+  list<double> inv_freq(rotary_dim / 2);
+  for (std::size_t j = 0; j < inv_freq.size(); ++j) inv_freq[j] = of_each_axis[j / 2];
   return spectrum(std::move(inv_freq));
 }
 

@@ -1,0 +1,140 @@
+// Axis maps against the reference data, and what is refused.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <limits>
+#include <rotary/rotary.hpp>
+#include <string>
+#include <vector>
+
+#include "golden.hpp"
+#include "refusals.hpp"
+
+namespace {
+
+using nlohmann::json;
+using refusals::expect_refused;
+using rotary::axis_map;
+
+using axis_list = std::vector<std::uint8_t>;
+
+axis_list axes_of(const axis_map& map) {
+  axis_list result;
+  for (std::size_t j = 0; j < map.pairs(); ++j) result.push_back(static_cast<std::uint8_t>(map[j]));
+  return result;
+}
+
+const json& records() {
+  static const json file = golden::load("multi_axis");
+  return file.at("records");
+}
+
+// The map that a record's layout names.
+axis_map map_of(const json& record) {
+  const std::string layout = record.at("layout");
+  const std::size_t pairs = record.at("rotary_dim").get<std::size_t>() / 2;
+  if (layout.rfind("vision_2d", 0) == 0) return rotary::vision_2d(pairs);
+  const std::vector<std::size_t> sections = record.at("section");
+  if (layout == "chunked") return rotary::mrope_chunked(sections);
+  if (layout == "interleaved_thw") return rotary::mrope_interleaved(sections);
+  if (layout == "hw_alternating_then_t") {
+    return rotary::height_width_alternating(sections.at(0), sections.at(1), sections.at(2));
+  }
+  throw std::runtime_error("no maker for layout " + layout);
+}
+
+TEST(AxisMaps, AreTheRecordedOnes) {
+  for (const json& record : records()) {
+    SCOPED_TRACE(record.at("name").get<std::string>());
+    const axis_map map = map_of(record);
+    EXPECT_EQ(axes_of(map), record.at("pair_axis").get<axis_list>());
+    EXPECT_EQ(map.axes(), record.at("axes").size());
+  }
+}
+
+// ggml's rule, as ggml_mrope_cache_init states it.
+TEST(AxisMaps, GgmlsReadingLeavesPairsToTheFourthAxis) {
+  for (const std::vector<std::size_t>& sections :
+       {std::vector<std::size_t>{24, 20, 20, 0}, {6, 5, 5, 0}, {11, 11, 10, 0}, {2, 3, 4, 7}, {0, 0, 0, 8}}) {
+    axis_list expected;
+    for (std::size_t sector = 0; sector < sections[0] + sections[1] + sections[2] + sections[3]; ++sector) {
+      std::uint8_t axis = 3;
+      if (sector % 3 == 1 && sector < 3 * sections[1]) axis = 1;
+      if (sector % 3 == 2 && sector < 3 * sections[2]) axis = 2;
+      if (sector % 3 == 0 && sector < 3 * sections[0]) axis = 0;
+      expected.push_back(axis);
+    }
+    EXPECT_EQ(axes_of(rotary::mrope_interleaved_ggml(sections)), expected) << sections[0];
+  }
+  const axis_map theirs = rotary::mrope_interleaved_ggml({24, 20, 20, 0});
+  const axis_map trained = rotary::mrope_interleaved({24, 20, 20});
+  for (std::size_t j = 0; j < 64; ++j) EXPECT_EQ(theirs[j], j == 61 || j == 62 ? 3 : trained[j]) << "pair " << j;
+}
+
+TEST(AxisMaps, MakersByHand) {
+  EXPECT_EQ(axes_of(rotary::mrope_chunked({2, 0, 3, 1})), (axis_list{0, 0, 2, 2, 2, 3}));
+  EXPECT_EQ(axes_of(rotary::mrope_interleaved({4, 1, 2})), (axis_list{0, 1, 2, 0, 0, 2, 0}));
+  EXPECT_EQ(axes_of(rotary::height_width_alternating(2, 2, 3)), (axis_list{1, 2, 1, 2, 0, 0, 0}));
+  EXPECT_EQ(axes_of(rotary::vision_2d(6)), (axis_list{0, 0, 0, 1, 1, 1}));
+  EXPECT_EQ(axes_of(rotary::vision_2d_alternating(6)), (axis_list{0, 1, 0, 1, 0, 1}));
+}
+
+TEST(AxisMaps, AreValues) {
+  const axis_map map(axis_list{0, 2, 2, 5}, 7);
+  EXPECT_EQ(map.pairs(), 4u);
+  EXPECT_EQ(map.axes(), 7u);
+  EXPECT_EQ(map[3], 5u);
+  EXPECT_TRUE(map == axis_map({0, 2, 2, 5}, 7));
+  EXPECT_TRUE(map != axis_map({0, 2, 2, 5}, 8));
+  EXPECT_TRUE(map != axis_map({0, 2, 2, 4}, 7));
+  EXPECT_TRUE(rotary::vision_2d(8) == rotary::mrope_chunked({4, 4}));
+  EXPECT_EQ(axis_map({}, 1).pairs(), 0u);
+}
+
+constexpr std::size_t minus_one = std::numeric_limits<std::size_t>::max();
+
+TEST(AxisMaps, RefuseWhatIsNoMap) {
+  expect_refused([] { axis_map({0, 1, 3}, 3); }, "axis_map", {"axis_of_pair[2] is 3", "below axes, 3"});
+  expect_refused([] { axis_map({0}, 0); }, "axis_map", {"axes is 0", "1 to 255"});
+  expect_refused([] { axis_map({0}, 256); }, "axis_map", {"axes is 256", "1 to 255"});
+}
+
+TEST(AxisMaps, RefuseSectionsThatDoNotFit) {
+  expect_refused([] { rotary::mrope_chunked({}); }, "mrope_chunked", {"sections", "0 values"});
+  expect_refused(
+      [] {
+        rotary::mrope_chunked({16, minus_one, 24});
+      },
+      "mrope_chunked", {"sections[1]", "18446744073709551615", "8388608 pairs"});
+  expect_refused([] { rotary::mrope_chunked(std::vector<std::size_t>(256, 1)); }, "mrope_chunked",
+                 {"256 values", "1 to 255"});
+  expect_refused([] { rotary::mrope_interleaved({16, 24}); }, "mrope_interleaved", {"sections has 2 values", "3"});
+  // Chunked sections read as interleaved: transformers' slices would end at pair 64 and lose two pairs of w.
+  expect_refused(
+      [] {
+        rotary::mrope_interleaved({16, 24, 24});
+      },
+      "mrope_interleaved", {"sections[1] is 24", "64 pairs", "is 21 of them"});
+  expect_refused(
+      [] {
+        rotary::mrope_interleaved({24, 19, 22});
+      },
+      "mrope_interleaved", {"sections[2] is 22", "65 pairs", "is 21 of them"});
+  EXPECT_NO_THROW(rotary::mrope_interleaved({22, 21, 21}));
+  expect_refused([] { rotary::mrope_interleaved({0, 0, 1}); }, "mrope_interleaved", {"sections[2] is 1", "is 0 of"});
+  expect_refused([] { rotary::mrope_interleaved_ggml({24, 20, 20}); }, "mrope_interleaved_ggml", {"3 values", "4"});
+  expect_refused(
+      [] {
+        rotary::mrope_interleaved_ggml({16, 24, 24, 0});
+      },
+      "mrope_interleaved_ggml", {"sections[1] is 24", "64 pairs"});
+  expect_refused([] { rotary::height_width_alternating(20, 22, 22); }, "height_width_alternating",
+                 {"h is 20 and w is 22", "equal"});
+  expect_refused([] { rotary::height_width_alternating(minus_one, minus_one, 1); }, "height_width_alternating",
+                 {"sections[0]", "18446744073709551615"});
+  expect_refused([] { rotary::vision_2d(33); }, "vision_2d", {"pairs is 33", "even"});
+  expect_refused([] { rotary::vision_2d_alternating(minus_one - 1); }, "vision_2d_alternating",
+                 {"pairs is 18446744073709551614", "8388608"});
+}
+
+}  // namespace
