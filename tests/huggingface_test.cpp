@@ -542,6 +542,12 @@ TEST(Refusals, OtherKindsOfPositions) {
         from_huggingface({{"model_type", "chatglm"}, {"head_dim", 64}, {"position_encoding_2d", true}});
       },
       "from_huggingface", {"position_encoding_2d is true"});
+  expect_refused(
+      [] {
+        from_huggingface(llama({{"model_type", "granitemoehybrid"}}));
+      },
+      "from_huggingface", {"position_embedding_type is missing"});
+  EXPECT_TRUE(layer_of(llama({{"model_type", "granitemoehybrid"}, {"position_embedding_type", "rope"}})).rotates());
   EXPECT_FALSE(layer_of(llama({{"model_type", "granitemoehybrid"}, {"position_embedding_type", "nope"}})).rotates());
 }
 
@@ -804,18 +810,19 @@ TEST(Layers, Gemma4HasTwoHeadSizesAndAProportionalSpectrum) {
   const rope gemma = from_huggingface({{"model_type", "gemma4_text"},
                                        {"head_dim", 256},
                                        {"global_head_dim", 512},
-                                       {"num_hidden_layers", 12},
+                                       {"num_hidden_layers", 3},
+                                       {"layer_types", {"sliding_attention", "sliding_attention", "full_attention"}},
                                        {"rope_parameters", parameters}});
-  EXPECT_EQ(layers_of_type(gemma, "full_attention"), (indices{5, 11}));
+  EXPECT_EQ(layers_of_type(gemma, "full_attention"), (indices{2}));
   EXPECT_EQ(gemma.layer(0).head_dim, 256u);
   EXPECT_EQ(gemma.layer(0).rotary_dim, 256u);
-  EXPECT_EQ(gemma.layer(5).rotary_dim, 512u);  // 64 of 256 pairs turn
+  EXPECT_EQ(gemma.layer(2).rotary_dim, 512u);  // 64 of 256 pairs turn
   expect_spectrum(
-      gemma.spectrum(5),
+      gemma.spectrum(2),
       reference::policy_spectrum(
           {{"policy", "proportional"}, {"rotary_dim", 512}, {"base", 1e6}, {"partial_rotary_factor", 0.25}}));
-  EXPECT_NE(gemma.spectrum(5).inv_freq()[63], 0.0);
-  EXPECT_EQ(gemma.spectrum(5).inv_freq()[64], 0.0);
+  EXPECT_NE(gemma.spectrum(2).inv_freq()[63], 0.0);
+  EXPECT_EQ(gemma.spectrum(2).inv_freq()[64], 0.0);
   expect_refused(
       [] {
         from_huggingface({{"model_type", "gemma4_text"}});
@@ -859,6 +866,11 @@ TEST(Layers, ParametersOfEachTypeOfLayer) {
 TEST(Layers, CrossAttentionOfMllamaDoesNotRotate) {
   EXPECT_EQ(layers_that_rotate(from_huggingface(model("mllama_text_model", 5, {{"cross_attention_layers", {1, 3}}}))),
             (indices{0, 2, 4}));
+}
+
+TEST(Layers, CrossAttentionLayersMustBeStated) {
+  expect_refused([] { from_huggingface(model("mllama_text_model", 5)); }, "from_huggingface",
+                 {"cross_attention_layers is missing"});
 }
 
 TEST(Layers, MiMo) {
@@ -980,7 +992,8 @@ TEST(Models, PublishedSettings) {
        'N'},
       {R"({"model_type":"ernie4_5","head_dim":128,"rope_theta":500000.0})", 128, 128, 5e5, 'G'},
       {R"({"model_type":"nemotron","hidden_size":3072,"num_attention_heads":24,"head_dim":128})", 128, 64, 1e4, 'N'},
-      {R"({"model_type":"recurrent_gemma","hidden_size":2560,"num_attention_heads":10})", 256, 128, 1e4, 'N'},
+      {R"({"model_type":"recurrent_gemma","hidden_size":2560,"num_attention_heads":10,"rope_theta":1e4})", 256, 128,
+       1e4, 'N'},
       {R"({"model_type":"nomic_bert","n_embd":768,"n_head":12,"rotary_emb_base":1000,"rotary_emb_fraction":1.0,
            "rotary_emb_interleaved":false,"rotary_emb_scale_base":null})",
        64, 64, 1e3, 'N'},

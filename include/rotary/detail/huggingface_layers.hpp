@@ -16,7 +16,8 @@ struct model_config {
   std::optional<std::int64_t> max_position_embeddings;
 };
 
-constexpr std::int64_t most_channels = 65536;  // of a head; what a stated number may make the reader allocate follows
+inline constexpr std::int64_t most_channels =
+    65536;  // of a head; what a stated number may make the reader allocate follows
 
 inline void note(layer_rope& layer, const char* field, std::string source) {
   layer.origins.push_back({field, std::move(source)});
@@ -115,7 +116,7 @@ inline double read_rotary_dim(const model_config& from, const config_object* blo
   };
   if (block != nullptr) read_fraction(*block, "partial_rotary_factor");
   const bool in_block = !source.empty();  // which then wins, as in transformers
-  for (const char* key : {"partial_rotary_factor", "rotary_pct", "rope_pct", "rotary_emb_fraction"}) {
+  for (const char* key : {"partial_rotary_factor", "rotary_pct", "rotary_emb_fraction"}) {
     in_block ? from.config.pass_over(key) : read_fraction(from.config, key);
   }
   if (const auto value = from.config.integer("rotary_dim", 0, most_channels)) {

@@ -49,9 +49,9 @@ inline bool config_rotates(const config_object& config, const huggingface_model&
   }
   if (!config.flag("original_rope").value_or(true)) config.refuse_value("original_rope", "it must be true");
   const std::optional<std::string> kind = config.word("position_embedding_type");
-  if (!kind && model.special == peculiarity::absolute_unless_stated) {
+  if (!kind && model.special == peculiarity::positions_must_be_stated) {
     refuse_missing(config.path_of("position_embedding_type"),
-                   "without \"rotary\" this model type has absolute positions");
+                   "it must say \"rope\", \"rotary\" or \"nope\": model types differ in what they do without it");
   }
   if (kind && *kind != "rope" && *kind != "rotary" && *kind != "nope") {
     config.refuse_value("position_embedding_type", "it must be \"rope\", \"rotary\" or \"nope\"");

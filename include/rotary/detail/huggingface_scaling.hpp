@@ -17,7 +17,7 @@ struct scaling_context {
 };
 
 /// Keys that blocks carry without a bearing on the rotation.
-constexpr const char* foreign_scaling_keys[] = {
+inline constexpr const char* foreign_scaling_keys[] = {
     "finetuned",                // llama.cpp's note that the model was trained with the scaling
     "max_position_embeddings",  // Ministral-3 repeats the config's own
 };
