@@ -1,13 +1,16 @@
 // Axis maps against the reference data, and what is refused.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <rotary/rotary.hpp>
 #include <string>
 #include <vector>
 
+#include "every_backend.hpp"
 #include "golden.hpp"
+#include "reference.hpp"
 #include "refusals.hpp"
 
 namespace {
@@ -41,6 +44,98 @@ axis_map map_of(const json& record) {
     return rotary::height_width_alternating(sections.at(0), sections.at(1), sections.at(2));
   }
   throw std::runtime_error("no maker for layout " + layout);
+}
+
+// The spectrum of a record's layout.
+rotary::spectrum spectrum_of(const json& record) {
+  const std::size_t d = record.at("rotary_dim");
+  const double theta = record.at("base");
+  const std::string layout = record.at("layout");
+  if (layout == "vision_2d_pixtral") return rotary::make_spectrum(d, theta, rotary::axial_even_odd{});
+  if (layout == "vision_2d_independent") return rotary::make_spectrum(d, theta, rotary::axial{{d / 2, d / 2}});
+  return rotary::make_spectrum(d, theta);
+}
+
+// [axes, tokens] with the offset added, and `gap` positions between planes that would be noticed.
+template <class P>
+std::vector<P> planes_of(const std::vector<std::vector<std::int64_t>>& positions, std::int64_t offset,
+                         std::size_t gap) {
+  std::vector<P> result;
+  for (const std::vector<std::int64_t>& plane : positions) {
+    for (const std::int64_t position : plane) result.push_back(static_cast<P>(position + offset));
+    result.insert(result.end(), gap, static_cast<P>(-12345));
+  }
+  return result;
+}
+
+struct rotation {
+  std::size_t tokens, heads, head_dim, pairs;
+  rotary::pairing pairing;
+  std::vector<std::vector<std::int64_t>> positions;  // [axes][tokens]
+  std::int64_t offset;
+  std::vector<float> input, expected;
+
+  explicit rotation(const json& record)
+      : tokens(record.at("tokens")),
+        heads(record.at("heads")),
+        head_dim(record.at("head_dim")),
+        pairs(record.at("rotary_dim").get<std::size_t>() / 2),
+        pairing(record.at("pairing") == "interleaved" ? rotary::pairing::interleaved : rotary::pairing::split_half),
+        positions(record.at("positions_by_axis").get<std::vector<std::vector<std::int64_t>>>()),
+        offset(record.at("position_offset")),
+        expected(record.at("expected").get<std::vector<float>>()) {
+    std::uint32_t x = record.at("input_lcg").at("seed");
+    const double scale = record.at("input_lcg").at("scale");
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      x = 1664525u * x + 1013904223u;
+      input.push_back(static_cast<float>(scale * (static_cast<double>(x >> 8) / 8388608.0 - 1.0)));
+    }
+    EXPECT_EQ(std::vector<float>(input.begin(), input.begin() + 4), record.at("input_first").get<std::vector<float>>());
+    EXPECT_EQ(input.size(), tokens * heads * head_dim);
+  }
+
+  template <class P>
+  std::vector<float> rotated(rotary::step_table<float>& step, std::size_t gap) const {
+    const std::vector<P> planes = planes_of<P>(positions, offset, gap);
+    step.assign(
+        rotary::position_planes<P>{planes.data(), positions.size(), tokens, static_cast<std::ptrdiff_t>(tokens + gap)});
+    std::vector<float> x = input;
+    rotary::rotate(rotary::thd(x.data(), tokens, heads, head_dim), step, rotary::layout(pairing));
+    return x;
+  }
+
+  // Largest error in units of 2^-24 times the length of the pair.
+  double error_of(const std::vector<float>& got) const {
+    double worst = 0.0;
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      const std::size_t head = i / head_dim * head_dim, channel = i % head_dim;
+      if (channel >= 2 * pairs) {
+        EXPECT_EQ(got[i], input[i]) << "channel " << channel << " does not rotate";
+        continue;
+      }
+      const bool interleaved = pairing == rotary::pairing::interleaved;
+      const std::size_t j = interleaved ? channel / 2 : channel % pairs;
+      const double a = input[head + reference::first_channel(interleaved, j)];
+      const double b = input[head + reference::second_channel(interleaved, pairs, j)];
+      worst = reference::larger(worst, std::fabs(double{got[i]} - double{expected[i]}) / (0x1p-24 * std::hypot(a, b)));
+    }
+    return worst;
+  }
+};
+
+TEST(MultiAxisRotations, AreTheRecordedOnes) {
+  backends::on_each([](rotary::backend) {
+    for (const json& record : records()) {
+      SCOPED_TRACE(record.at("name").get<std::string>());
+      const rotation of(record);
+      rotary::step_table<float> step(spectrum_of(record), map_of(record));
+      const std::vector<float> got = of.rotated<std::int32_t>(step, 0);
+      EXPECT_LE(of.error_of(got), 3.0);
+      EXPECT_EQ(of.rotated<std::int64_t>(step, 5), got);
+      EXPECT_EQ(of.rotated<float>(step, 1), got);
+      EXPECT_EQ(of.rotated<double>(step, 2), got);
+    }
+  });
 }
 
 TEST(AxisMaps, AreTheRecordedOnes) {

@@ -179,6 +179,28 @@ struct position_planes {
   const P* first;
   std::size_t axes, tokens;
   std::ptrdiff_t axis_stride;  ///< elements from one axis to the next; any sign
+
+  P at(std::size_t axis, std::size_t token) const noexcept {
+    return first[static_cast<std::ptrdiff_t>(axis) * axis_stride + static_cast<std::ptrdiff_t>(token)];
+  }
+
+  /// Throws rotary::error unless these are planes for a map of so many axes.
+  void check(const char* function, std::size_t of_map) const {
+    if (axes != of_map) {
+      detail::fail("rotary::%s: planes.axes is %zu; the axis_map has %zu axes. Give the positions of each axis.",
+                   function, axes, of_map);
+    }
+    if (first == nullptr && tokens != 0) {
+      detail::fail("rotary::%s: positions is a null pointer with %zu tokens; pass the array.", function, tokens);
+    }
+    const std::size_t stride = static_cast<std::size_t>(axis_stride), apart = axis_stride < 0 ? 0 - stride : stride;
+    if (axes > 1 && apart != 0 && (apart < tokens || apart > static_cast<std::size_t>(-1) / 2 / sizeof(P) / axes)) {
+      detail::fail(
+          "rotary::%s: planes.axis_stride is %lld; it must be 0 (all axes share a plane) or at least tokens, %zu, and "
+          "within the address space. Planes follow each other; tokens with their axes side by side do not fit.",
+          function, static_cast<long long>(axis_stride), tokens);
+    }
+  }
 };
 
 }  // namespace ROTARY_ABI

@@ -35,6 +35,9 @@ inline constexpr double largest_number<double> = 1e308;
 template <>
 inline constexpr double largest_number<float16> = 65504.0;
 
+/// All pairs read the one position of a token.
+inline axis_map one_axis(std::size_t pairs) { return axis_map(list<std::uint8_t>(pairs), 1); }
+
 /// Rows [rows, cos | sin]; null where there are none.
 template <class T>
 table_view<T> planar_rows(const T* numbers, std::size_t rows, std::size_t pairs, std::int64_t first_position,
@@ -62,9 +65,10 @@ class table {
                    static_cast<long long>(count), static_cast<long long>(count), 2 * pairs_);
     }
     if (rows_ == 0 || pairs_ == 0) return;
-    detail::row_source source(of, mode, detail::farthest_position(first, rows_), detail::largest_number<T>);
-    source.check("table", first);
-    source.check("table", first + (count - 1));
+    detail::row_source source(of, detail::one_axis(pairs_), mode, detail::farthest_position(first, rows_),
+                              detail::largest_number<T>);
+    source.check("table", first, 0);
+    source.check("table", first + (count - 1), 0);
     numbers_ = detail::buffer<T>(rows_ * 2 * pairs_);
     source.rows(first, rows_, numbers_.data(), numbers_.data() + pairs_, static_cast<std::ptrdiff_t>(2 * pairs_));
   }
@@ -107,46 +111,74 @@ class table {
 template <class T = float>
 class step_table {
  public:
+  /// Every token has one position.
   explicit step_table(const spectrum& of, angles mode = angles::exact)
-      : source_(of, mode, ~std::uint64_t{0}, detail::largest_number<T>),
+      : step_table(of, detail::one_axis(of.pairs()), mode) {}
+
+  /// Every token has a position on each axis; pair j reads that of axes[j]. Throws rotary::error unless spectrum and
+  /// map have as many pairs.
+  step_table(const spectrum& of, const axis_map& axes, angles mode = angles::exact)
+      : source_(of, axes, mode, ~std::uint64_t{0}, detail::largest_number<T>),
         pairs_(of.pairs()),
         magnitude_(of.growth().empty() ? of.magnitude() : 0.0) {}
 
   /// Row t becomes that of positions[t], t in [0, tokens); tokens may count a whole batch, [batch, tokens] flattened.
   /// Allocates only when tokens exceeds every number before. Throws rotary::error for a position that is not finite, or
-  /// where xPos has no finite multiplier; the rows are then as they were.
-  void assign(const std::int32_t* position_ids, std::size_t tokens) { assign_any(position_ids, tokens); }
-  void assign(const std::int64_t* position_ids, std::size_t tokens) { assign_any(position_ids, tokens); }
-  void assign(const float* positions, std::size_t tokens) { assign_any(positions, tokens); }
-  void assign(const double* positions, std::size_t tokens) { assign_any(positions, tokens); }
+  /// where xPos has no finite multiplier, and for a table of several axes; the rows are then as they were.
+  void assign(const std::int32_t* position_ids, std::size_t tokens) { assign_one(position_ids, tokens); }
+  void assign(const std::int64_t* position_ids, std::size_t tokens) { assign_one(position_ids, tokens); }
+  void assign(const float* positions, std::size_t tokens) { assign_one(positions, tokens); }
+  void assign(const double* positions, std::size_t tokens) { assign_one(positions, tokens); }
+
+  /// The same with a position on each axis of the map: row t belongs to token t of the planes. Throws rotary::error,
+  /// too, unless there are as many planes as axes, and where planes overlap without being one.
+  void assign(const position_planes<std::int32_t>& planes) { assign_planes(planes); }
+  void assign(const position_planes<std::int64_t>& planes) { assign_planes(planes); }
+  void assign(const position_planes<float>& planes) { assign_planes(planes); }
+  void assign(const position_planes<double>& planes) { assign_planes(planes); }
 
   std::size_t size() const noexcept { return rows_; }
   std::size_t pairs() const noexcept { return pairs_; }
+  std::size_t axes() const noexcept { return source_.axes(); }
   double magnitude() const noexcept { return magnitude_; }
 
   /// The rows of the last step, valid until the next assign.
   table_view<T> view() const noexcept { return detail::planar_rows(numbers_.data(), rows_, pairs_, 0, magnitude_); }
 
  private:
-  template <class Position>
-  void assign_any(const Position* at, std::size_t tokens) {
-    using wide = std::conditional_t<std::is_integral<Position>::value, std::int64_t, double>;
-    if (at == nullptr && tokens != 0) {
-      detail::fail("rotary::step_table::assign: positions is a null pointer with %zu tokens; pass the array.", tokens);
+  template <class P>
+  void assign_one(const P* at, std::size_t tokens) {
+    if (axes() != 1) {
+      detail::fail(
+          "rotary::step_table::assign: one position a token was given; the table's axis_map has %zu axes. Pass "
+          "position_planes.",
+          axes());
     }
+    assign_planes(position_planes<P>{at, 1, tokens, 0});
+  }
+
+  template <class P>
+  void assign_planes(const position_planes<P>& planes) {
+    using wide = std::conditional_t<std::is_integral<P>::value, std::int64_t, double>;
+    const std::size_t tokens = planes.tokens;
     if (!source_.ready()) {
       detail::fail("rotary::step_table::assign: this table was moved from; use the one that it became.");
     }
-    for (std::size_t t = 0; t < tokens; ++t) source_.check("step_table::assign", wide{at[t]});
+    planes.check("step_table::assign", axes());
+    for (std::size_t a = 0; a < axes(); ++a) {
+      for (std::size_t t = 0; t < tokens; ++t) source_.check("step_table::assign", wide{planes.at(a, t)}, a);
+    }
     if (detail::multiply_overflows(tokens, 2 * pairs_)) {
       detail::fail("rotary::step_table::assign: tokens is %zu; that many rows of %zu numbers exceed the address space.",
                    tokens, 2 * pairs_);
     }
     if (numbers_.size() < tokens * 2 * pairs_) numbers_ = detail::buffer<T>(tokens * 2 * pairs_);
     rows_ = tokens;
+    wide of_token[axis_map::most_axes];
     for (std::size_t t = 0; t < tokens; ++t) {
-      T* row = numbers_.data() + t * 2 * pairs_;
-      source_.row(wide{at[t]}, row, row + pairs_);
+      for (std::size_t a = 0; a < axes(); ++a) of_token[a] = planes.at(a, t);
+      T* const row = numbers_.data() + t * 2 * pairs_;
+      source_.row(of_token, row, row + pairs_);
     }
   }
 

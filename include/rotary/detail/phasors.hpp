@@ -22,6 +22,17 @@ struct phasor_rows {
   explicit phasor_rows(std::size_t size = 0) : cos(size), sin(size) {}
 };
 
+inline std::uint64_t distance_from_zero(std::int64_t position) {
+  const std::uint64_t p = static_cast<std::uint64_t>(position);
+  return position < 0 ? 0 - p : p;
+}
+
+/// One row, [pairs], that lies elsewhere.
+struct phasor_row {
+  const double* cos;
+  const double* sin;
+};
+
 class phasors {
  public:
   static constexpr std::size_t radix = 256;
@@ -42,6 +53,20 @@ class phasors {
 
   /// False once it was moved from.
   bool ready() const noexcept { return pairs_ == 0 || tables_.cos.size() != 0; }
+
+  /// Positions below 256^digits() in magnitude need no call of cos or sin.
+  unsigned digits() const noexcept { return digits_; }
+
+  const list<double>& inv_freq() const noexcept { return inv_freq_; }
+
+  /// The row that changes nothing in a product.
+  phasor_row one() const noexcept { return {one_.cos.data(), one_.sin.data()}; }
+
+  /// The row of position value * 256^digit for a value < 256, digit < digits(). Digit 0 holds the magnitude.
+  phasor_row digit_row(unsigned digit, std::size_t value) const noexcept {
+    const std::size_t at = (digit * radix + value) * pairs_;
+    return {tables_.cos.data() + at, tables_.sin.data() + at};
+  }
 
   /// The row of one position: cos[pairs] and sin[pairs].
   template <class Row>
@@ -94,11 +119,6 @@ class phasors {
     const std::uintptr_t places = reinterpret_cast<std::uintptr_t>(cos) | reinterpret_cast<std::uintptr_t>(sin) |
                                   static_cast<std::uintptr_t>(row_stride) * sizeof(Row);
     return sizeof(Row) == sizeof(float) && count * 2 * pairs_ >= much / sizeof(Row) && places % alignment == 0;
-  }
-
-  static std::uint64_t distance_from_zero(std::int64_t position) {
-    const std::uint64_t p = static_cast<std::uint64_t>(position);
-    return position < 0 ? 0 - p : p;
   }
 
   std::size_t low_row(std::uint64_t digit) const { return static_cast<std::size_t>(digit) * pairs_; }

@@ -3,7 +3,8 @@
 #define ROTARY_DETAIL_ROW_SOURCE_HPP
 
 #include "../angles.hpp"
-#include "phasors.hpp"
+#include "../axes.hpp"
+#include "axis_digits.hpp"
 
 namespace rotary {
 inline namespace ROTARY_ABI {
@@ -53,12 +54,19 @@ inline std::uint64_t farthest_position(std::int64_t first, std::size_t rows) {
   return below > above ? below : above;
 }
 
-/// Writes rows of one spectrum. Not for two threads at once: it keeps scratch rows.
+/// Writes rows of one spectrum, whose pairs read the positions of one axis or more. Not for two threads at once: it
+/// keeps scratch rows.
 class row_source {
  public:
   /// For positions up to `farthest` from 0, and for rows whose type holds numbers up to `most`.
-  row_source(const spectrum& of, angles mode, std::uint64_t farthest, double most)
-      : spectrum_(of), mode_(mode), most_(most), phasors_(of, by_digits() ? farthest : 0), scratch_(of.pairs()) {
+  row_source(const spectrum& of, const axis_map& axes, angles mode, std::uint64_t farthest, double most)
+      : spectrum_(of), axes_(axes), mode_(mode), most_(most), phasors_(of, by_digits() ? farthest : 0), digits_(axes) {
+    if (axes.pairs() != of.pairs()) {
+      fail(
+          "rotary::step_table: the axis_map has %zu pairs; the spectrum has %zu. Sections count pairs, so they sum to "
+          "rotary_dim / 2.",
+          axes.pairs(), of.pairs());
+    }
     for (const double inv_freq : of.inv_freq()) {
       const double size = inv_freq < 0 ? -inv_freq : inv_freq;
       if (size > largest_inv_freq_) largest_inv_freq_ = size;
@@ -74,13 +82,19 @@ class row_source {
           largest_inv_freq_, float_most);
     }
     if (mode == angles::float32_recurrence) check_recurrence();
+    any_integer_ = by_digits() && largest_inv_freq_ < 1e280;
   }
 
   /// False once it was moved from.
   bool ready() const noexcept { return phasors_.ready(); }
 
-  void check(const char* function, std::int64_t position) const { check(function, static_cast<double>(position)); }
-  void check(const char* function, double position) const {
+  std::size_t axes() const noexcept { return axes_.axes(); }
+
+  /// Throws where the pairs of an axis have no row for this position.
+  void check(const char* function, std::int64_t position, std::size_t axis) const {
+    if (!any_integer_) check(function, static_cast<double>(position), axis);
+  }
+  void check(const char* function, double position, std::size_t axis) const {
     if (!is_finite(position)) {
       fail("rotary::%s: a position is not finite; it must be a number.", function);
     }
@@ -92,6 +106,7 @@ class row_source {
     }
     const list<double>& growth = spectrum_.growth();
     for (std::size_t j = 0; j < growth.size(); ++j) {
+      if (axes_[j] != axis) continue;
       const double exponent = growth[j] * (position - spectrum_.growth_center());
       constexpr double safe = 80.0;  // e^80 = 5.5e34: products with ordinary numbers stay within float
       if (exponent > safe || exponent < -safe || spectrum_.magnitude() * exp(exponent) > most_) {
@@ -104,22 +119,27 @@ class row_source {
     }
   }
 
-  /// The row of one position.
+  /// The row of one token, whose position on each axis is at[axes()].
   template <class Row>
-  void row(std::int64_t position, Row* cos, Row* sin) {
-    if (by_digits()) return phasors_.row(position, cos, sin);
-    angle_row(static_cast<double>(position));
-    store(cos, sin);
+  void row(const std::int64_t* at, Row* cos, Row* sin) {
+    if (by_digits()) return digits_.row(phasors_, at, cos, sin);
+    for (std::size_t a = 0; a < axes(); ++a) angle_pairs(a, static_cast<double>(at[a]), cos, sin);
   }
 
+  /// What an axis with a fraction contributes does not depend on the others: whole positions still go by digits.
   template <class Row>
-  void row(double position, Row* cos, Row* sin) {
-    constexpr double integers_end = 9007199254740992.0;  // 2^53
-    if (position > -integers_end && position < integers_end && floor(position) == position) {
-      return row(static_cast<std::int64_t>(position), cos, sin);
+  void row(const double* at, Row* cos, Row* sin) {
+    std::int64_t whole[axis_map::most_axes];
+    std::size_t fractions = 0;
+    for (std::size_t a = 0; a < axes(); ++a) {
+      const bool is_whole = by_digits() && is_integer(at[a]);
+      whole[a] = is_whole ? static_cast<std::int64_t>(at[a]) : 0;
+      fractions += is_whole ? 0 : 1;
     }
-    angle_row(position);
-    store(cos, sin);
+    if (fractions != axes()) digits_.row(phasors_, whole, cos, sin);
+    for (std::size_t a = 0; fractions != 0 && a < axes(); ++a) {
+      if (!by_digits() || !is_integer(at[a])) angle_pairs(a, at[a], cos, sin);
+    }
   }
 
   /// The rows of positions [first, first + count).
@@ -128,11 +148,17 @@ class row_source {
     if (by_digits()) return phasors_.rows(first, count, cos, sin, row_stride);
     for (std::size_t r = 0; r < count; ++r) {
       const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(r) * row_stride;
-      row(static_cast<std::int64_t>(static_cast<std::uint64_t>(first) + r), cos + at, sin + at);
+      const std::int64_t position = static_cast<std::int64_t>(static_cast<std::uint64_t>(first) + r);
+      row(&position, cos + at, sin + at);
     }
   }
 
  private:
+  static bool is_integer(double position) {
+    constexpr double integers_end = 9007199254740992.0;  // 2^53
+    return position > -integers_end && position < integers_end && floor(position) == position;
+  }
+
   bool by_digits() const { return mode_ == angles::exact && spectrum_.growth().empty(); }
 
   static constexpr double float_most = 3e38;
@@ -171,21 +197,22 @@ class row_source {
     return divisor ? theta / static_cast<float>(reciprocal) : theta * static_cast<float>(by);
   }
 
-  // cos and sin of one position into the scratch rows, times the magnitude.
-  void angle_row(double position) {
+  // The pairs that read an axis, by cos and sin of each angle.
+  template <class Row>
+  void angle_pairs(std::size_t axis, double position, Row* to_cos, Row* to_sin) const {
     const list<double>& inv_freq = spectrum_.inv_freq();
     const float ratio = mode_ == angles::float32_recurrence ? recurrence_ratio() : 1.0f;
     float theta = static_cast<float>(position);
-    for (std::size_t j = 0; j < inv_freq.size(); ++j) {
+    for (std::size_t j = 0; j < inv_freq.size(); ++j, theta *= ratio) {
+      if (axes_[j] != axis) continue;
       double angle = position * inv_freq[j];
       if (mode_ == angles::float32) angle = static_cast<float>(position) * static_cast<float>(inv_freq[j]);
       if (mode_ == angles::float32_recurrence) {
         angle = changed_angle(theta, inv_freq[j] / pow(spectrum_.step_ratio(), static_cast<double>(j)));
-        theta *= ratio;
       }
       const double multiplier = multiplier_at(position, j);
-      scratch_.cos.data()[j] = scaled(detail::cos(angle), multiplier);
-      scratch_.sin.data()[j] = scaled(detail::sin(angle), multiplier);
+      to_cos[j] = static_cast<Row>(scaled(detail::cos(angle), multiplier));
+      to_sin[j] = static_cast<Row>(scaled(detail::sin(angle), multiplier));
     }
   }
 
@@ -201,20 +228,14 @@ class row_source {
     return static_cast<float>(value) * static_cast<float>(multiplier);
   }
 
-  template <class Row>
-  void store(Row* cos, Row* sin) const {
-    for (std::size_t j = 0; j < scratch_.cos.size(); ++j) {
-      cos[j] = static_cast<Row>(scratch_.cos.data()[j]);
-      sin[j] = static_cast<Row>(scratch_.sin.data()[j]);
-    }
-  }
-
   spectrum spectrum_;
+  axis_map axes_;
   angles mode_;
   double most_;
   double largest_inv_freq_ = 0.0;
+  bool any_integer_ = false;  // no integer has an angle that check() refuses
   phasors phasors_;
-  phasor_rows scratch_;  // [pairs]
+  axis_digits digits_;
 };
 
 }  // namespace detail
