@@ -104,6 +104,10 @@ struct rotation {
     return x;
   }
 
+  std::size_t pair_of(std::size_t channel) const {
+    return pairing == rotary::pairing::interleaved ? channel / 2 : channel % pairs;
+  }
+
   // Largest error in units of 2^-24 times the length of the pair.
   double error_of(const std::vector<float>& got) const {
     double worst = 0.0;
@@ -114,7 +118,7 @@ struct rotation {
         continue;
       }
       const bool interleaved = pairing == rotary::pairing::interleaved;
-      const std::size_t j = interleaved ? channel / 2 : channel % pairs;
+      const std::size_t j = pair_of(channel);
       const double a = input[head + reference::first_channel(interleaved, j)];
       const double b = input[head + reference::second_channel(interleaved, pairs, j)];
       worst = reference::larger(worst, std::fabs(double{got[i]} - double{expected[i]}) / (0x1p-24 * std::hypot(a, b)));
@@ -137,6 +141,80 @@ TEST(MultiAxisRotations, AreTheRecordedOnes) {
     }
   });
 }
+
+// ---- what transformers and ggml make of the same input, in their arithmetic
+
+double largest_difference(const std::vector<float>& a, const std::vector<float>& b) {
+  double most = 0.0;
+  for (std::size_t i = 0; i < a.size(); ++i) most = reference::larger(most, std::fabs(double{a[i]} - double{b[i]}));
+  return most;
+}
+
+// transformers' inverse frequencies, computed in float.
+rotary::spectrum float_spectrum_of(const json& record) {
+  const float theta = record.at("base"), dim = record.at("spectrum_dim");
+  std::vector<double> inv_freq;
+  for (const std::size_t i : record.at("pair_frequency_index").get<std::vector<std::size_t>>()) {
+    inv_freq.push_back(double{1.0f / std::pow(theta, static_cast<float>(2 * i) / dim)});
+  }
+  return rotary::spectrum(inv_freq);
+}
+
+TEST(MultiAxisRotations, AnglesFloat32IsWhatTransformersComputes) {
+  std::size_t compared = 0;
+  for (const json& record : records()) {
+    if (!golden::given(record, "hf")) continue;
+    SCOPED_TRACE(record.at("name").get<std::string>());
+    const rotation of(record);
+    const std::vector<float> theirs = record.at("hf").at("output");
+    const rotary::spectrum spectrum = float_spectrum_of(record);
+    const axis_map map = map_of(record);
+    rotary::step_table<float> step(spectrum, map, rotary::angles::float32);
+    const std::vector<float> got = of.rotated<std::int64_t>(step, 0);
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      const std::size_t channel = i % of.head_dim, token = i / (of.heads * of.head_dim);
+      if (channel >= 2 * of.pairs) continue;
+      // pow of torch and of the C library may differ by a unit in the last place, which the position multiplies.
+      const std::size_t j = of.pair_of(channel);
+      const double position = static_cast<double>(of.positions[map[j]][token] + of.offset);
+      const double of_frequency = position * spectrum.inv_freq()[j] * 0x1p-23 * 1.5;
+      ASSERT_LE(std::fabs(double{got[i]} - double{theirs[i]}), 3.0 * 0x1p-24 + of_frequency) << "element " << i;
+    }
+    ++compared;
+  }
+  EXPECT_GT(compared, 8u);
+}
+
+// The map of ggml_rope_multi's mode and sections.
+axis_map map_of_ggml(const json& ggml, std::size_t pairs) {
+  const std::vector<std::size_t> sections = ggml.at("sections");
+  if (ggml.at("mode") == "mrope") return rotary::mrope_chunked(sections);
+  if (ggml.at("mode") == "imrope") return rotary::mrope_interleaved_ggml(sections);
+  std::vector<std::uint8_t> axis_of_pair = axes_of(rotary::vision_2d(pairs));
+  return axis_map(axis_of_pair, 4);
+}
+
+TEST(MultiAxisRotations, GgmlsMapsAreWhatGgmlComputes) {
+  std::size_t compared = 0;
+  for (const json& record : records()) {
+    if (!golden::given(record, "ggml")) continue;
+    SCOPED_TRACE(record.at("name").get<std::string>());
+    const json& ggml = record.at("ggml");
+    rotation of(record);
+    of.positions = ggml.at("positions_by_axis").get<std::vector<std::vector<std::int64_t>>>();
+    const bool vision =
+        ggml.at("mode") == "vision";  // its recurrence starts anew on each axis: compared with the exact
+    rotary::step_table<float> step(spectrum_of(record), map_of_ggml(ggml, of.pairs),
+                                   vision ? rotary::angles::exact : rotary::angles::float32_recurrence);
+    const double permitted = 3.0 * 0x1p-24 + (vision ? ggml.at("max_abs_diff").get<double>() : 0.0);
+    EXPECT_LE(largest_difference(of.rotated<std::int32_t>(step, 0), ggml.at("output").get<std::vector<float>>()),
+              permitted);
+    ++compared;
+  }
+  EXPECT_GT(compared, 6u);
+}
+
+// ---- maps
 
 TEST(AxisMaps, AreTheRecordedOnes) {
   for (const json& record : records()) {

@@ -203,6 +203,16 @@ struct position_planes {
   }
 };
 
+/// Dense planes, [axes, tokens]; tokens may count a whole batch. Throws rotary::error if the sizes multiply beyond the
+/// address space.
+template <class P>
+position_planes<P> axis_major(const P* first, std::size_t axes, std::size_t tokens) {
+  if (tokens > static_cast<std::size_t>(-1) / 2 / sizeof(P) / (axes + 1)) {
+    detail::fail("rotary::axis_major: tokens is %zu; %zu planes of that many do not fit into memory.", tokens, axes);
+  }
+  return {first, axes, tokens, static_cast<std::ptrdiff_t>(tokens)};
+}
+
 }  // namespace ROTARY_ABI
 }  // namespace rotary
 

@@ -26,6 +26,24 @@ struct table_view {
   double magnitude = 1.0;           ///< attention factor in the rows; 0: they have no single one, so no inverse either
 };
 
+/// Pairs [first, first + count) of every row, for heads whose blocks rotate one by one: Gemma-4's vision tower pairs
+/// the channels of each axis among themselves, so its first half rotates with pairs_of(rows, 0, d / 4) at layout offset
+/// 0, its second with pairs_of(rows, d / 4, d / 4) at offset d / 2. Throws rotary::error if they reach beyond
+/// rows.pairs.
+template <class T>
+table_view<T> pairs_of(const table_view<T>& rows, std::size_t first, std::size_t count) {
+  if (first > rows.pairs || count > rows.pairs - first) {
+    detail::fail("rotary::pairs_of: first is %zu and count is %zu; together they may reach pairs = %zu.", first, count,
+                 rows.pairs);
+  }
+  table_view<T> part = rows;
+  const std::ptrdiff_t skipped = static_cast<std::ptrdiff_t>(first) * rows.pair_step;
+  if (rows.cos != nullptr) part.cos = rows.cos + skipped;
+  if (rows.sin != nullptr) part.sin = rows.sin + skipped;
+  part.pairs = count;
+  return part;
+}
+
 namespace detail {
 
 template <class T>
