@@ -252,6 +252,29 @@ TEST(AxisMaps, MakersByHand) {
   EXPECT_EQ(axes_of(rotary::vision_2d_alternating(6)), (axis_list{0, 1, 0, 1, 0, 1}));
 }
 
+TEST(AxisMaps, BalancedAsVllmOrdersThem) {
+  // What its tests of these sections expect.
+  EXPECT_EQ(axes_of(rotary::mrope_balanced({2, 2})), (axis_list{0, 1, 0, 1}));
+  EXPECT_EQ(axes_of(rotary::mrope_balanced({2, 3, 3})), (axis_list{0, 1, 2, 1, 2, 1, 2, 0}));
+  // By hand: shares after each pair decide, the pair before is skipped, and one t is kept for the end.
+  EXPECT_EQ(axes_of(rotary::mrope_balanced({1, 1, 4})), (axis_list{1, 2, 2, 2, 2, 0}));
+  EXPECT_EQ(axes_of(rotary::mrope_balanced({3, 1})), (axis_list{0, 1, 0, 0}));
+  // The rule, in the floating point of Python.
+  std::string digits;
+  for (const std::uint8_t axis : axes_of(rotary::mrope_balanced({24, 20, 20}))) digits += static_cast<char>('0' + axis);
+  EXPECT_EQ(digits, "0120120120120120120120102012012012012012012010201201201201201200");
+  for (const std::vector<std::size_t>& sections : {std::vector<std::size_t>{16, 24, 24}, {24, 20, 20}, {8, 12, 12}}) {
+    const axis_list axes = axes_of(rotary::mrope_balanced(sections));
+    std::vector<std::size_t> counts(3);
+    for (std::size_t j = 0; j < axes.size(); ++j) {
+      ++counts[axes[j]];
+      EXPECT_TRUE(j == 0 || j + 1 == axes.size() || axes[j] != axes[j - 1]) << "pair " << j;
+    }
+    EXPECT_EQ(counts, sections);
+    EXPECT_EQ(axes.back(), 0u);
+  }
+}
+
 TEST(AxisMaps, AreValues) {
   const axis_map map(axis_list{0, 2, 2, 5}, 7);
   EXPECT_EQ(map.pairs(), 4u);
@@ -301,6 +324,8 @@ TEST(AxisMaps, RefuseSectionsThatDoNotFit) {
         rotary::mrope_interleaved_ggml({16, 24, 24, 0});
       },
       "mrope_interleaved_ggml", {"sections[1] is 24", "64 pairs"});
+  expect_refused([] { rotary::mrope_balanced({4}); }, "mrope_balanced", {"sections has 1 values"});
+  expect_refused([] { rotary::mrope_balanced({0, 4, 4}); }, "mrope_balanced", {"sections[0] is 0", "at least 1"});
   expect_refused([] { rotary::height_width_alternating(20, 22, 22); }, "height_width_alternating",
                  {"h is 20 and w is 22", "equal"});
   expect_refused([] { rotary::height_width_alternating(minus_one, minus_one, 1); }, "height_width_alternating",
