@@ -379,11 +379,12 @@ TEST(Models, AxialGridsAndFourAxes) {
   rotary::rotate(x.view(), grid, rotary::pairing::interleaved);
   expect_near(x, expected_x, 1e-10);  // |position| * 2.3e-16 for 90000, and the rounding of the frequencies
 
-  step_table<double> four(rotary::make_spectrum(16, 10000.0), rotary::mrope_chunked({2, 2, 2, 2}));
+  const long double theta = 10000.0L * std::pow(1000.0L, 16.0L / 14.0L);
+  step_table<double> four(rotary::make_spectrum(16, 10000.0, rotary::ntk{1000.0}), rotary::mrope_chunked({2, 2, 2, 2}));
   four.assign(rotary::axis_major(&at[0][0], 4, 3));
   const tensor expected_y = y.turned([&](std::size_t t, std::size_t, std::vector<double>& head) {
     for (std::size_t j = 0; j < 8; ++j) {
-      turn(head, j, j + 8, static_cast<long double>(at[j / 2][t]) * frequency(10000.0L, j, 16));
+      turn(head, j, j + 8, static_cast<long double>(at[j / 2][t]) * frequency(theta, j, 16));
     }
   });
   rotary::rotate(y.view(), four);
