@@ -226,13 +226,17 @@ struct position_planes {
     if (first == nullptr && tokens != 0) {
       detail::fail("rotary::%s: positions is a null pointer with %zu tokens; pass the array.", function, tokens);
     }
+    if (axes > 1 && axis_stride != 0) check_stride(function);
+  }
+
+ private:
+  ROTARY_NOINLINE void check_stride(const char* function) const {
     const std::size_t stride = static_cast<std::size_t>(axis_stride), apart = axis_stride < 0 ? 0 - stride : stride;
-    if (axes > 1 && apart != 0 && (apart < tokens || apart > static_cast<std::size_t>(-1) / 2 / sizeof(P) / axes)) {
-      detail::fail(
-          "rotary::%s: planes.axis_stride is %lld; it must be 0 (all axes share a plane) or at least tokens, %zu, and "
-          "within the address space. Planes follow each other; tokens with their axes side by side do not fit.",
-          function, static_cast<long long>(axis_stride), tokens);
-    }
+    if (apart >= tokens && apart <= static_cast<std::size_t>(-1) / 2 / sizeof(P) / axes) return;
+    detail::fail(
+        "rotary::%s: planes.axis_stride is %lld; it must be 0 (all axes share a plane) or at least tokens, %zu, and "
+        "within the address space. Planes follow each other; tokens with their axes side by side do not fit.",
+        function, static_cast<long long>(axis_stride), tokens);
   }
 };
 
@@ -240,7 +244,7 @@ struct position_planes {
 /// address space.
 template <class P>
 position_planes<P> axis_major(const P* first, std::size_t axes, std::size_t tokens) {
-  if (tokens > static_cast<std::size_t>(-1) / 2 / sizeof(P) / (axes + 1)) {
+  if (axes != 0 && tokens > static_cast<std::size_t>(-1) / 2 / sizeof(P) / axes) {
     detail::fail("rotary::axis_major: tokens is %zu; %zu planes of that many do not fit into memory.", tokens, axes);
   }
   return {first, axes, tokens, static_cast<std::ptrdiff_t>(tokens)};

@@ -178,14 +178,12 @@ class step_table {
   template <class P>
   void assign_planes(const position_planes<P>& planes) {
     using wide = std::conditional_t<std::is_integral<P>::value, std::int64_t, double>;
-    const std::size_t tokens = planes.tokens;
+    const std::size_t tokens = planes.tokens, axes = source_.axes();
+    planes.check("step_table::assign", axes);
     if (!source_.ready()) {
       detail::fail("rotary::step_table::assign: this table was moved from; use the one that it became.");
     }
-    planes.check("step_table::assign", axes());
-    for (std::size_t a = 0; a < axes(); ++a) {
-      for (std::size_t t = 0; t < tokens; ++t) source_.check("step_table::assign", wide{planes.at(a, t)}, a);
-    }
+    if (!std::is_integral<P>::value || !source_.takes_any_integer()) check_positions<wide>(planes);
     if (detail::multiply_overflows(tokens, 2 * pairs_)) {
       detail::fail("rotary::step_table::assign: tokens is %zu; that many rows of %zu numbers exceed the address space.",
                    tokens, 2 * pairs_);
@@ -193,10 +191,19 @@ class step_table {
     if (numbers_.size() < tokens * 2 * pairs_) numbers_ = detail::buffer<T>(tokens * 2 * pairs_);
     rows_ = tokens;
     wide of_token[axis_map::most_axes];
-    for (std::size_t t = 0; t < tokens; ++t) {
-      for (std::size_t a = 0; a < axes(); ++a) of_token[a] = planes.at(a, t);
-      T* const row = numbers_.data() + t * 2 * pairs_;
+    T* row = numbers_.data();
+    for (std::size_t t = 0; t < tokens; ++t, row += 2 * pairs_) {
+      for (std::size_t a = 0; a < axes; ++a) of_token[a] = planes.at(a, t);
       source_.row(of_token, row, row + pairs_);
+    }
+  }
+
+  template <class Wide, class P>
+  ROTARY_NOINLINE void check_positions(const position_planes<P>& planes) const {
+    for (std::size_t a = 0; a < planes.axes; ++a) {
+      for (std::size_t t = 0; t < planes.tokens; ++t) {
+        source_.check("step_table::assign", Wide{planes.at(a, t)}, a);
+      }
     }
   }
 

@@ -26,7 +26,7 @@ class axis_digits {
   /// The row of a token whose position on each axis is at[axes]: cos[pairs] and sin[pairs].
   template <class Row>
   void row(phasors& of, const std::int64_t* at, Row* cos, Row* sin) {
-    if (!read(at)) return of.row(at[0], cos, sin);
+    if (!several() || !read(at)) return of.row(at[0], cos, sin);
     merge(of, 0);
     const phasor_row low = view(merged_[0].row), high = high_part(of);
     multiply_rows<Row>({high.cos, high.sin, low.cos, low.sin, pairs(), 1, false, 0}, cos, sin);

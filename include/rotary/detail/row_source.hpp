@@ -60,7 +60,13 @@ class row_source {
  public:
   /// For positions up to `farthest` from 0, and for rows whose type holds numbers up to `most`.
   row_source(const spectrum& of, const axis_map& axes, angles mode, std::uint64_t farthest, double most)
-      : spectrum_(of), axes_(axes), mode_(mode), most_(most), phasors_(of, by_digits() ? farthest : 0), digits_(axes) {
+      : spectrum_(of),
+        axes_(axes),
+        mode_(mode),
+        most_(most),
+        by_digits_(mode == angles::exact && of.growth().empty()),
+        phasors_(of, by_digits_ ? farthest : 0),
+        digits_(axes) {
     if (axes.pairs() != of.pairs()) {
       fail(
           "rotary::step_table: the axis_map has %zu pairs; the spectrum has %zu. Sections count pairs, so they sum to "
@@ -82,7 +88,7 @@ class row_source {
           largest_inv_freq_, float_most);
     }
     if (mode == angles::float32_recurrence) check_recurrence();
-    any_integer_ = by_digits() && largest_inv_freq_ < 1e280;
+    any_integer_ = by_digits_ && largest_inv_freq_ < 1e280;
   }
 
   /// False once it was moved from.
@@ -90,9 +96,12 @@ class row_source {
 
   std::size_t axes() const noexcept { return axes_.axes(); }
 
+  /// True if check() refuses no integer.
+  bool takes_any_integer() const noexcept { return any_integer_; }
+
   /// Throws where the pairs of an axis have no row for this position.
   void check(const char* function, std::int64_t position, std::size_t axis) const {
-    if (!any_integer_) check(function, static_cast<double>(position), axis);
+    check(function, static_cast<double>(position), axis);
   }
   void check(const char* function, double position, std::size_t axis) const {
     if (!is_finite(position)) {
@@ -122,7 +131,7 @@ class row_source {
   /// The row of one token, whose position on each axis is at[axes()].
   template <class Row>
   void row(const std::int64_t* at, Row* cos, Row* sin) {
-    if (by_digits()) return digits_.row(phasors_, at, cos, sin);
+    if (by_digits_) return digits_.row(phasors_, at, cos, sin);
     for (std::size_t a = 0; a < axes(); ++a) angle_pairs(a, static_cast<double>(at[a]), cos, sin);
   }
 
@@ -132,20 +141,20 @@ class row_source {
     std::int64_t whole[axis_map::most_axes];
     std::size_t fractions = 0;
     for (std::size_t a = 0; a < axes(); ++a) {
-      const bool is_whole = by_digits() && is_integer(at[a]);
+      const bool is_whole = by_digits_ && is_integer(at[a]);
       whole[a] = is_whole ? static_cast<std::int64_t>(at[a]) : 0;
       fractions += is_whole ? 0 : 1;
     }
     if (fractions != axes()) digits_.row(phasors_, whole, cos, sin);
     for (std::size_t a = 0; fractions != 0 && a < axes(); ++a) {
-      if (!by_digits() || !is_integer(at[a])) angle_pairs(a, at[a], cos, sin);
+      if (!by_digits_ || !is_integer(at[a])) angle_pairs(a, at[a], cos, sin);
     }
   }
 
   /// The rows of positions [first, first + count).
   template <class Row>
   void rows(std::int64_t first, std::size_t count, Row* cos, Row* sin, std::ptrdiff_t row_stride) {
-    if (by_digits()) return phasors_.rows(first, count, cos, sin, row_stride);
+    if (by_digits_) return phasors_.rows(first, count, cos, sin, row_stride);
     for (std::size_t r = 0; r < count; ++r) {
       const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(r) * row_stride;
       const std::int64_t position = static_cast<std::int64_t>(static_cast<std::uint64_t>(first) + r);
@@ -158,8 +167,6 @@ class row_source {
     constexpr double integers_end = 9007199254740992.0;  // 2^53
     return position > -integers_end && position < integers_end && floor(position) == position;
   }
-
-  bool by_digits() const { return mode_ == angles::exact && spectrum_.growth().empty(); }
 
   static constexpr double float_most = 3e38;
 
@@ -232,8 +239,9 @@ class row_source {
   axis_map axes_;
   angles mode_;
   double most_;
+  bool by_digits_;  // else by cos and sin of each angle
   double largest_inv_freq_ = 0.0;
-  bool any_integer_ = false;  // no integer has an angle that check() refuses
+  bool any_integer_ = false;
   phasors phasors_;
   axis_digits digits_;
 };
