@@ -1,11 +1,12 @@
 // Tokens with several positions: rows of step tables over planes, and the rotations of models that have them.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <rotary/rotary.hpp>
-#include <string>
+#include <utility>
 #include <vector>
 
 #include "every_backend.hpp"
@@ -151,6 +152,28 @@ TEST(StepTableOverAxes, DigitsThatChangeUnderProductsThatStay) {
     for (std::size_t a = 0; a < 2; ++a) at.at(a, t) = sequence[t][a];
   }
   expect_entries_of_each_axis<double>(rotary::make_spectrum(40, 10000.0), rotary::vision_2d(20), at);
+}
+
+TEST(StepTableOverAxes, CopiesAndMovesKeepTheirOwnRows) {
+  reference::random_bits random(9);
+  const spectrum of = rotary::make_spectrum(40, 10000.0);
+  const axis_map map = rotary::mrope_interleaved({8, 6, 6});
+  const planes<std::int64_t> first = positions_of_every_kind(random, 3, 70000);
+  const planes<std::int64_t> second = positions_of_every_kind(random, 3, 300);
+  step_table<float> original(of, map), expected(of, map);
+  original.assign(first.view());
+  step_table<float> copy = original;
+  copy.assign(second.view());
+  expected.assign(first.view());
+  const auto same_rows = [](const step_table<float>& a, const step_table<float>& b) {
+    return a.axes() == 3 && a.size() == b.size() &&
+           std::equal(a.view().cos, a.view().cos + a.size() * 40, b.view().cos);
+  };
+  EXPECT_TRUE(same_rows(original, expected));
+  step_table<float> moved = std::move(original);
+  EXPECT_TRUE(same_rows(moved, expected));
+  moved.assign(second.view());
+  EXPECT_TRUE(same_rows(moved, copy));
 }
 
 TEST(StepTableOverAxes, FractionsOnSomeAxes) {
