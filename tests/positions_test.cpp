@@ -75,6 +75,74 @@ TEST(Positions, OffsetOfEachSequence) {
   EXPECT_EQ(used(positions::per_sequence(wide, 2), 2, 2), (list{-5, -4, 0, 1}));
 }
 
+TEST(Positions, LeftPaddingLiesBelowZero) {
+  const std::int32_t lengths_less_tokens[] = {-2, 0, -4};  // lengths 2, 4, 0 of 4 tokens
+  const positions padded = positions::per_sequence(lengths_less_tokens, 3);
+  EXPECT_EQ(used(padded, 3, 4), (list{-2, -1, 0, 1, 0, 1, 2, 3, -4, -3, -2, -1}));
+
+  // A table from a negative position and a step_table rotate padding alike, and refuse what they lack.
+  const rotary::spectrum of = rotary::make_spectrum(6, 10000.0);
+  const rotary::table<double> table(of, 8, -4);
+  std::vector<std::int32_t> ids(12);
+  rotary::write_positions(padded, 3, 4, ids.data(), ids.size());
+  rotary::step_table<double> step(of);
+  step.assign(ids.data(), ids.size());
+  std::vector<double> by_table(12 * 6, 1.0), by_step = by_table;
+  rotary::rotate(rotary::bshd(by_table.data(), 3, 4, 1, 6), table, padded);
+  rotary::rotate(rotary::bshd(by_step.data(), 3, 4, 1, 6), step);
+  EXPECT_EQ(by_table, by_step);
+  EXPECT_NE(by_table[0], 1.0);
+  const rotary::table<double> from_zero(of, 8);
+  expect_refused([&] { rotary::rotate(rotary::bshd(by_table.data(), 3, 4, 1, 6), from_zero, padded); }, "rotate",
+                 {"positions -2", "from 0 on"});
+}
+
+TEST(Positions, RaggedSequences) {
+  const std::int32_t narrow[] = {0, 3, 3, 4, 9}, narrow_offsets[] = {10, 50, -2, 7};
+  const std::int64_t wide[] = {0, 0, 2, 2, 2}, wide_offsets[] = {1, 90, 2, 3};
+  EXPECT_EQ(used(positions::ragged(narrow, 4), 1, 9), (list{0, 1, 2, 0, 0, 1, 2, 3, 4}));
+  EXPECT_EQ(used(positions::ragged(narrow, 4, narrow_offsets), 1, 9), (list{10, 11, 12, -2, 7, 8, 9, 10, 11}));
+  EXPECT_EQ(used(positions::ragged(wide, 4), 1, 2), (list{0, 1}));
+  EXPECT_EQ(used(positions::ragged(wide, 4, wide_offsets), 1, 2), (list{90, 91}));
+  EXPECT_EQ(used(positions::ragged(narrow, 1), 1, 3), (list{0, 1, 2}));
+  EXPECT_NO_THROW(positions::ragged(narrow, 0).check("rotate", 1, 0));  // no sequences, no tokens
+  EXPECT_FALSE(positions::ragged(narrow, 4).consecutive());
+}
+
+TEST(Positions, RaggedSequencesOfManySizes) {
+  std::vector<std::int32_t> cu_seqlens = {0};
+  list expected;
+  for (std::int32_t s = 0; s < 100; ++s) {
+    const std::int32_t length = s * 7 % 5;  // 0 to 4
+    cu_seqlens.push_back(cu_seqlens.back() + length);
+    for (std::int32_t t = 0; t < length; ++t) expected.push_back(t);
+  }
+  EXPECT_EQ(used(positions::ragged(cu_seqlens.data(), 100), 1, expected.size()), expected);
+}
+
+TEST(Positions, CuSeqlensThatAreNone) {
+  std::vector<double> row(201, 1.0), x(9 * 2, 1.0);
+  const rotary::table_view<double> rows = {row.data(), row.data(), 201, 1, 1, 1, -100, 0.0};
+  const auto rotate = [&](const std::vector<std::int64_t>& cu_seqlens) {
+    const positions where = positions::ragged(cu_seqlens.data(), cu_seqlens.size() - 1);
+    rotary::rotate(rotary::thd(x.data(), 9, 1, 2), rows, where);
+  };
+  expect_refused([&] { rotate({1, 4, 9}); }, "rotate", {"cu_seqlens[0] is 1", "must be 0"});
+  expect_refused([&] { rotate({0, 4, 3, 9}); }, "rotate", {"cu_seqlens[2] is 3 after 4"});
+  expect_refused([&] { rotate({0, 4, -9, 9}); }, "rotate", {"cu_seqlens[2] is -9 after 4"});
+  expect_refused([&] { rotate({0, 4, 8}); }, "rotate", {"ends with 8", "9 tokens"});
+  expect_refused([&] { rotate({0, 4, 10}); }, "rotate", {"ends with 10", "9 tokens"});
+  expect_refused([&] { rotate({0}); }, "rotate", {"ends with 0", "9 tokens"});
+  const std::int32_t narrow[] = {0, 3, 9};
+  const std::int32_t* const none = nullptr;
+  expect_refused([&] { positions::ragged(narrow, 2).check("rotate", 2, 9); }, "rotate", {"2 sequences", "thd"});
+  expect_refused([&] { positions::ragged(none, 2).check("rotate", 1, 9); }, "rotate", {"cu_seqlens", "null", "2"});
+  const std::int32_t offsets[] = {0, 96};  // up to position 101
+  expect_refused([&] { rotary::rotate(rotary::thd(x.data(), 9, 1, 2), rows, positions::ragged(narrow, 2, offsets)); },
+                 "rotate", {"positions 101"});
+  EXPECT_EQ(x, std::vector<double>(18, 1.0));
+}
+
 TEST(Positions, OneRowAToken) { EXPECT_EQ(used(positions::one_row_a_token(), 2, 3), (list{0, 1, 2, 3, 4, 5})); }
 
 TEST(Positions, EveryBackendReadsTheSame) {

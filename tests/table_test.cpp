@@ -617,6 +617,21 @@ TEST(StepTable, AllocatesOnlyForMoreTokensThanEverBefore) {
   }
 }
 
+TEST(StepTable, SeveralAxesAllocateOnlyForMoreTokensToo) {
+  step_table<float> step(llama(), rotary::mrope_interleaved({24, 20, 20}));
+  std::vector<std::int64_t> ids(3 * 300);
+  std::vector<double> floating(3 * 300);
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    ids[i] = static_cast<std::int64_t>(i * i * i * 1001) - 77;
+    floating[i] = static_cast<double>(i) * 0.5 - 11.0;
+  }
+  step.assign(rotary::axis_major(ids.data(), 3, 300));
+  const std::size_t after = allocations;
+  for (const unsigned tokens : {300u, 1u, 0u, 299u, 300u}) step.assign(rotary::axis_major(ids.data(), 3, tokens));
+  step.assign(rotary::axis_major(floating.data(), 3, 300));
+  EXPECT_EQ(allocations, after);
+}
+
 TEST(StepTable, RotatingAllocatesNothing) {
   std::vector<float> x(3 * 2 * 128, 1.0f);
   const std::int32_t ids[] = {5, 700000, -3};

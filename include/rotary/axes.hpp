@@ -130,6 +130,39 @@ inline axis_map mrope_interleaved_ggml(const list<std::size_t>& sections) {
   return axis_map(std::move(axis_of_pair), 4);
 }
 
+namespace detail {
+/// The axis whose share of its pairs is the smallest so far, the first of several; not `last` unless it alone has any
+/// left.
+inline std::size_t least_served(const list<std::size_t>& counts, const list<std::size_t>& placed, std::size_t last) {
+  std::size_t best = counts.size();
+  for (std::size_t a = 0; a < counts.size(); ++a) {
+    if (placed[a] == counts[a] || a == last) continue;
+    if (best == counts.size() || placed[a] * counts[best] < placed[best] * counts[a]) best = a;
+  }
+  return best == counts.size() ? last : best;
+}
+}  // namespace detail
+
+/// openPangu-VL's interleaved M-RoPE as vLLM computes it: each pair goes to the axis that has the smallest share of its
+/// section so far (the first of several), but to another one than the pair before while there is one. The last of three
+/// sections' pairs goes to t. Throws error unless there are two sections (h, w) or three (t, h, w) with t > 0.
+inline axis_map mrope_balanced(const list<std::size_t>& sections) {
+  if (sections.size() != 2) detail::require_sections("mrope_balanced", sections, 3);
+  list<std::uint8_t> axis_of_pair(detail::sum_of_sections("mrope_balanced", sections));
+  list<std::size_t> counts = sections, placed(sections.size());
+  if (counts.size() == 3 && counts[0]-- == 0) {
+    detail::fail("rotary::mrope_balanced: sections[0] is 0; it must be at least 1 of three. The last pair reads it.");
+  }
+  std::size_t last = counts.size();
+  for (std::size_t j = 0; j < axis_of_pair.size(); ++j) {
+    const bool reserved = counts.size() == 3 && j + 1 == axis_of_pair.size();
+    last = reserved ? 0 : detail::least_served(counts, placed, last);
+    axis_of_pair[j] = static_cast<std::uint8_t>(last);
+    ++placed[last];
+  }
+  return axis_map(std::move(axis_of_pair), sections.size());
+}
+
 /// ERNIE-4.5-VL, and Ming (Bailing) in vLLM: of the first h + w pairs the even ones read axis 1 (h), the odd ones axis
 /// 2 (w); the last t pairs read axis 0 (t). ERNIE's section {22, 22, 20} lists h, w, t, Ming's lists t, h, w. Throws
 /// error unless h equals w.
@@ -179,7 +212,43 @@ struct position_planes {
   const P* first;
   std::size_t axes, tokens;
   std::ptrdiff_t axis_stride;  ///< elements from one axis to the next; any sign
+
+  P at(std::size_t axis, std::size_t token) const noexcept {
+    return first[static_cast<std::ptrdiff_t>(axis) * axis_stride + static_cast<std::ptrdiff_t>(token)];
+  }
+
+  /// Throws rotary::error unless these are planes for a map of so many axes.
+  void check(const char* function, std::size_t of_map) const {
+    if (axes != of_map) {
+      detail::fail("rotary::%s: planes.axes is %zu; the axis_map has %zu axes. Give the positions of each axis.",
+                   function, axes, of_map);
+    }
+    if (first == nullptr && tokens != 0) {
+      detail::fail("rotary::%s: positions is a null pointer with %zu tokens; pass the array.", function, tokens);
+    }
+    if (axes > 1 && axis_stride != 0) check_stride(function);
+  }
+
+ private:
+  ROTARY_NOINLINE void check_stride(const char* function) const {
+    const std::size_t stride = static_cast<std::size_t>(axis_stride), apart = axis_stride < 0 ? 0 - stride : stride;
+    if (apart >= tokens && apart <= static_cast<std::size_t>(-1) / 2 / sizeof(P) / axes) return;
+    detail::fail(
+        "rotary::%s: planes.axis_stride is %lld; it must be 0 (all axes share a plane) or at least tokens, %zu, and "
+        "within the address space. Planes follow each other; tokens with their axes side by side do not fit.",
+        function, static_cast<long long>(axis_stride), tokens);
+  }
 };
+
+/// Dense planes, [axes, tokens]; tokens may count a whole batch. Throws rotary::error if the sizes multiply beyond the
+/// address space.
+template <class P>
+position_planes<P> axis_major(const P* first, std::size_t axes, std::size_t tokens) {
+  if (axes != 0 && tokens > static_cast<std::size_t>(-1) / 2 / sizeof(P) / axes) {
+    detail::fail("rotary::axis_major: tokens is %zu; %zu planes of that many do not fit into memory.", tokens, axes);
+  }
+  return {first, axes, tokens, static_cast<std::ptrdiff_t>(tokens)};
+}
 
 }  // namespace ROTARY_ABI
 }  // namespace rotary

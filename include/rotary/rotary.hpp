@@ -15,9 +15,10 @@
 //     step.assign(position_ids, tokens);                                     // once per forward pass
 //     for (auto& layer : layers) rotary::rotate(rotary::thd(layer.q, tokens, 32, 128), step);
 //
-// A header each: scaling.hpp (policies), spectrum.hpp, angles.hpp, axes.hpp (several positions a token: images, video),
-// table.hpp, positions.hpp, tensor.hpp, layout.hpp, rotate.hpp, types.hpp (float16, bfloat16, your own types),
-// list.hpp, error.hpp, backend.hpp. Eigen's types: eigen.hpp, which is not included here.
+// A header each: scaling.hpp (policies), spectrum.hpp, angles.hpp, axes.hpp (tokens with several positions: images,
+// video), table.hpp, positions.hpp, position_maps.hpp (ids of Self-Extend, dual chunks, context parallelism),
+// tensor.hpp, layout.hpp, rotate.hpp, types.hpp (float16, bfloat16, your own types), list.hpp, error.hpp, backend.hpp.
+// Eigen's types: eigen.hpp, which is not included here.
 #ifndef ROTARY_ROTARY_HPP
 #define ROTARY_ROTARY_HPP
 
@@ -27,6 +28,7 @@
 #include "error.hpp"
 #include "layout.hpp"
 #include "list.hpp"
+#include "position_maps.hpp"
 #include "positions.hpp"
 #include "rotate.hpp"
 #include "scaling.hpp"

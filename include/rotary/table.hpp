@@ -26,6 +26,24 @@ struct table_view {
   double magnitude = 1.0;           ///< attention factor in the rows; 0: they have no single one, so no inverse either
 };
 
+/// Pairs [first, first + count) of every row, for heads whose blocks rotate one by one: Gemma-4's vision tower pairs
+/// the channels of each axis among themselves, so its first half rotates with pairs_of(rows, 0, d / 4) at layout offset
+/// 0, its second with pairs_of(rows, d / 4, d / 4) at offset d / 2. Throws rotary::error if they reach beyond
+/// rows.pairs.
+template <class T>
+table_view<T> pairs_of(const table_view<T>& rows, std::size_t first, std::size_t count) {
+  if (first > rows.pairs || count > rows.pairs - first) {
+    detail::fail("rotary::pairs_of: first is %zu and count is %zu; together they may reach pairs = %zu.", first, count,
+                 rows.pairs);
+  }
+  table_view<T> part = rows;
+  const std::ptrdiff_t skipped = static_cast<std::ptrdiff_t>(first) * rows.pair_step;
+  if (rows.cos != nullptr) part.cos = rows.cos + skipped;
+  if (rows.sin != nullptr) part.sin = rows.sin + skipped;
+  part.pairs = count;
+  return part;
+}
+
 namespace detail {
 
 template <class T>
@@ -34,6 +52,9 @@ template <>
 inline constexpr double largest_number<double> = 1e308;
 template <>
 inline constexpr double largest_number<float16> = 65504.0;
+
+/// All pairs read the one position of a token.
+inline axis_map one_axis(std::size_t pairs) { return axis_map(list<std::uint8_t>(pairs), 1); }
 
 /// Rows [rows, cos | sin]; null where there are none.
 template <class T>
@@ -62,9 +83,10 @@ class table {
                    static_cast<long long>(count), static_cast<long long>(count), 2 * pairs_);
     }
     if (rows_ == 0 || pairs_ == 0) return;
-    detail::row_source source(of, mode, detail::farthest_position(first, rows_), detail::largest_number<T>);
-    source.check("table", first);
-    source.check("table", first + (count - 1));
+    detail::row_source source(of, detail::one_axis(pairs_), mode, detail::farthest_position(first, rows_),
+                              detail::largest_number<T>);
+    source.check("table", first, 0);
+    source.check("table", first + (count - 1), 0);
     numbers_ = detail::buffer<T>(rows_ * 2 * pairs_);
     source.rows(first, rows_, numbers_.data(), numbers_.data() + pairs_, static_cast<std::ptrdiff_t>(2 * pairs_));
   }
@@ -107,53 +129,93 @@ class table {
 template <class T = float>
 class step_table {
  public:
+  /// Every token has one position.
   explicit step_table(const spectrum& of, angles mode = angles::exact)
-      : source_(of, mode, 0xffffffffu, detail::largest_number<T>),
+      : step_table(of, detail::one_axis(of.pairs()), mode) {}
+
+  /// Every token has a position on each axis; pair j reads that of axes[j]. Throws rotary::error unless spectrum and
+  /// map have as many pairs.
+  step_table(const spectrum& of, const axis_map& axes, angles mode = angles::exact)
+      : source_(of, axes, mode, 0xffffffffu, detail::largest_number<T>),
         pairs_(of.pairs()),
         magnitude_(of.growth().empty() ? of.magnitude() : 0.0) {}
 
   /// Row t becomes that of positions[t], t in [0, tokens); tokens may count a whole batch, [batch, tokens] flattened.
   /// Allocates only when tokens exceeds every number before, and where positions exceed 2^32 for the first time (up to
-  /// 16 KiB for each pair more). Throws rotary::error for a position that is not finite, or
-  /// where xPos has no finite multiplier; the rows are then as they were.
-  void assign(const std::int32_t* position_ids, std::size_t tokens) { assign_any(position_ids, tokens); }
-  void assign(const std::int64_t* position_ids, std::size_t tokens) { assign_any(position_ids, tokens); }
-  void assign(const float* positions, std::size_t tokens) { assign_any(positions, tokens); }
-  void assign(const double* positions, std::size_t tokens) { assign_any(positions, tokens); }
+  /// 16 KiB for each pair more). Throws rotary::error for a position that is not finite, or where xPos has no finite
+  /// multiplier, and for a table of several axes; the rows are then as they were.
+  void assign(const std::int32_t* position_ids, std::size_t tokens) { assign_one(position_ids, tokens); }
+  void assign(const std::int64_t* position_ids, std::size_t tokens) { assign_one(position_ids, tokens); }
+  void assign(const float* positions, std::size_t tokens) { assign_one(positions, tokens); }
+  void assign(const double* positions, std::size_t tokens) { assign_one(positions, tokens); }
+
+  /// The same with a position on each axis of the map: row t belongs to token t of the planes. Throws rotary::error,
+  /// too, unless there are as many planes as axes, and where planes overlap without being one.
+  void assign(const position_planes<std::int32_t>& planes) { assign_planes(planes); }
+  void assign(const position_planes<std::int64_t>& planes) { assign_planes(planes); }
+  void assign(const position_planes<float>& planes) { assign_planes(planes); }
+  void assign(const position_planes<double>& planes) { assign_planes(planes); }
 
   std::size_t size() const noexcept { return rows_; }
   std::size_t pairs() const noexcept { return pairs_; }
+  std::size_t axes() const noexcept { return source_.axes(); }
   double magnitude() const noexcept { return magnitude_; }
 
   /// The rows of the last step, valid until the next assign.
   table_view<T> view() const noexcept { return detail::planar_rows(numbers_.data(), rows_, pairs_, 0, magnitude_); }
 
  private:
-  template <class Position>
-  void assign_any(const Position* at, std::size_t tokens) {
-    using wide = std::conditional_t<std::is_integral<Position>::value, std::int64_t, double>;
-    if (at == nullptr && tokens != 0) {
-      detail::fail("rotary::step_table::assign: positions is a null pointer with %zu tokens; pass the array.", tokens);
+  template <class P>
+  void assign_one(const P* at, std::size_t tokens) {
+    if (axes() != 1) {
+      detail::fail(
+          "rotary::step_table::assign: one position a token was given; the table's axis_map has %zu axes. Pass "
+          "position_planes.",
+          axes());
     }
+    assign_planes(position_planes<P>{at, 1, tokens, 0});
+  }
+
+  template <class P>
+  void assign_planes(const position_planes<P>& planes) {
+    using wide = std::conditional_t<std::is_integral<P>::value, std::int64_t, double>;
+    const std::size_t tokens = planes.tokens, axes = source_.axes();
+    planes.check("step_table::assign", axes);
     if (!source_.ready()) {
       detail::fail("rotary::step_table::assign: this table was moved from; use the one that it became.");
     }
-    std::uint64_t bits = 0;
-    for (std::size_t t = 0; t < tokens; ++t) {
-      source_.check("step_table::assign", wide{at[t]});
-      bits |= source_.bits_to_reach(wide{at[t]});
-    }
+    if (!std::is_integral<P>::value || !source_.takes_any_integer()) check_positions<wide>(planes);
     if (detail::multiply_overflows(tokens, 2 * pairs_)) {
       detail::fail("rotary::step_table::assign: tokens is %zu; that many rows of %zu numbers exceed the address space.",
                    tokens, 2 * pairs_);
     }
-    source_.reach(bits);
+    source_.reach(bits_to_reach<wide>(planes));
     if (numbers_.size() < tokens * 2 * pairs_) numbers_ = detail::buffer<T>(tokens * 2 * pairs_);
     rows_ = tokens;
-    for (std::size_t t = 0; t < tokens; ++t) {
-      T* row = numbers_.data() + t * 2 * pairs_;
-      source_.row(wide{at[t]}, row, row + pairs_);
+    wide of_token[axis_map::most_axes];
+    T* row = numbers_.data();
+    for (std::size_t t = 0; t < tokens; ++t, row += 2 * pairs_) {
+      for (std::size_t a = 0; a < axes; ++a) of_token[a] = planes.at(a, t);
+      source_.row(of_token, row, row + pairs_);
     }
+  }
+
+  template <class Wide, class P>
+  ROTARY_NOINLINE void check_positions(const position_planes<P>& planes) const {
+    for (std::size_t a = 0; a < planes.axes; ++a) {
+      for (std::size_t t = 0; t < planes.tokens; ++t) {
+        source_.check("step_table::assign", Wide{planes.at(a, t)}, a);
+      }
+    }
+  }
+
+  template <class Wide, class P>
+  static std::uint64_t bits_to_reach(const position_planes<P>& planes) {
+    std::uint64_t bits = 0;
+    for (std::size_t a = 0; a < planes.axes; ++a) {
+      for (std::size_t t = 0; t < planes.tokens; ++t) bits |= detail::row_source::bits_to_reach(Wide{planes.at(a, t)});
+    }
+    return bits;
   }
 
   detail::row_source source_;

@@ -62,6 +62,15 @@ inline void multiply_rows(const product_job& job, Row* cos, Row* sin) {
   baseline::multiply_rows<Row>(job, cos, sin);
 }
 
+inline void merge_row(const merge_job& job) {
+#if ROTARY_X86
+  const unsigned enabled = enabled_backends();
+  if (contains(enabled, backend::avx512)) return avx512::merge_row(job);
+  if (contains(enabled, backend::avx2)) return avx2::merge_row(job);
+#endif
+  baseline::merge_row(job);
+}
+
 /// After stores past the caches: other threads see them once they see what this thread writes next.
 inline void finish_streams() {
 #if ROTARY_X86

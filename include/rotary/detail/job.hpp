@@ -76,6 +76,17 @@ struct product_job {
   void multiply_by(phasor_row factor) { high[high_count++] = factor; }
 };
 
+/// Pairs [begin, end) of a row of cos and sin, as far as the mask has all bits set, put into another row.
+struct merge_job {
+  const double* from_cos;  // [pairs], as all below
+  const double* from_sin;
+  std::uint64_t sign;  // bits to change in the sines
+  const std::uint64_t* mask;
+  std::size_t begin, end;
+  double* cos;
+  double* sin;
+};
+
 }  // namespace detail
 }  // namespace ROTARY_ABI
 }  // namespace rotary

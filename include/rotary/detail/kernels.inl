@@ -6,4 +6,5 @@
 #  include "lanes_portable.inl"
 #endif
 #include "head_kernels.inl"
+#include "row_merge.inl"
 #include "row_products.inl"

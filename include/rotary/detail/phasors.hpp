@@ -111,11 +111,6 @@ class phasors {
     return sizeof(Row) == sizeof(float) && count * 2 * pairs_ >= much / sizeof(Row) && places % line == 0;
   }
 
-  static std::uint64_t distance_from_zero(std::int64_t position) {
-    const std::uint64_t p = static_cast<std::uint64_t>(position);
-    return position < 0 ? 0 - p : p;
-  }
-
   void angle_row(double position, double multiplier, double* cos, double* sin) const {
     for (std::size_t j = 0; j < pairs_; ++j) {
       const double angle = position * inv_freq_[j];

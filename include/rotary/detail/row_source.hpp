@@ -3,7 +3,8 @@
 #define ROTARY_DETAIL_ROW_SOURCE_HPP
 
 #include "../angles.hpp"
-#include "phasors.hpp"
+#include "../axes.hpp"
+#include "axis_digits.hpp"
 
 namespace rotary {
 inline namespace ROTARY_ABI {
@@ -53,12 +54,25 @@ inline std::uint64_t farthest_position(std::int64_t first, std::size_t rows) {
   return below > above ? below : above;
 }
 
-/// Writes rows of one spectrum. Not for two threads at once: it keeps scratch rows.
+/// Writes rows of one spectrum, whose pairs read the positions of one axis or more. Not for two threads at once: it
+/// keeps scratch rows.
 class row_source {
  public:
   /// For positions up to `farthest` from 0, and for rows whose type holds numbers up to `most`.
-  row_source(const spectrum& of, angles mode, std::uint64_t farthest, double most)
-      : spectrum_(of), mode_(mode), most_(most), phasors_(of, by_digits() ? farthest : 0), scratch_(of.pairs()) {
+  row_source(const spectrum& of, const axis_map& axes, angles mode, std::uint64_t farthest, double most)
+      : spectrum_(of),
+        axes_(axes),
+        mode_(mode),
+        most_(most),
+        by_digits_(mode == angles::exact && of.growth().empty()),
+        phasors_(of, by_digits_ ? farthest : 0),
+        digits_(axes) {
+    if (axes.pairs() != of.pairs()) {
+      fail(
+          "rotary::step_table: the axis_map has %zu pairs; the spectrum has %zu. Sections count pairs, so they sum to "
+          "rotary_dim / 2.",
+          axes.pairs(), of.pairs());
+    }
     for (const double inv_freq : of.inv_freq()) {
       const double size = inv_freq < 0 ? -inv_freq : inv_freq;
       if (size > largest_inv_freq_) largest_inv_freq_ = size;
@@ -74,18 +88,27 @@ class row_source {
           largest_inv_freq_, float_most);
     }
     if (mode == angles::float32_recurrence) check_recurrence();
+    any_integer_ = by_digits_ && largest_inv_freq_ < 1e280;
   }
 
   /// From now on also for positions up to `farthest` from 0.
   void reach(std::uint64_t farthest) {
-    if (by_digits()) phasors_.reach(farthest);
+    if (by_digits_) phasors_.reach(farthest);
   }
 
   /// False once it was moved from.
   bool ready() const noexcept { return phasors_.ready(); }
 
-  void check(const char* function, std::int64_t position) const { check(function, static_cast<double>(position)); }
-  void check(const char* function, double position) const {
+  std::size_t axes() const noexcept { return axes_.axes(); }
+
+  /// True if check() refuses no integer.
+  bool takes_any_integer() const noexcept { return any_integer_; }
+
+  /// Throws where the pairs of an axis have no row for this position.
+  void check(const char* function, std::int64_t position, std::size_t axis) const {
+    check(function, static_cast<double>(position), axis);
+  }
+  void check(const char* function, double position, std::size_t axis) const {
     if (!is_finite(position)) {
       fail("rotary::%s: a position is not finite; it must be a number.", function);
     }
@@ -97,6 +120,7 @@ class row_source {
     }
     const list<double>& growth = spectrum_.growth();
     for (std::size_t j = 0; j < growth.size(); ++j) {
+      if (axes_[j] != axis) continue;
       const double exponent = growth[j] * (position - spectrum_.growth_center());
       constexpr double safe = 80.0;  // e^80 = 5.5e34: products with ordinary numbers stay within float
       if (exponent > safe || exponent < -safe || spectrum_.magnitude() * exp(exponent) > most_) {
@@ -109,28 +133,37 @@ class row_source {
     }
   }
 
-  /// The row of one position.
+  /// The row of one token, whose position on each axis is at[axes()].
   template <class Row>
-  void row(std::int64_t position, Row* cos, Row* sin) {
-    if (by_digits()) return phasors_.row(position, cos, sin);
-    angle_row(static_cast<double>(position));
-    store(cos, sin);
+  void row(const std::int64_t* at, Row* cos, Row* sin) {
+    if (by_digits_) return digits_.row(phasors_, at, cos, sin);
+    for (std::size_t a = 0; a < axes(); ++a) angle_pairs(a, static_cast<double>(at[a]), cos, sin);
   }
 
+  /// What an axis with a fraction contributes does not depend on the others: whole positions still go by digits.
   template <class Row>
-  void row(double position, Row* cos, Row* sin) {
-    if (is_whole(position)) return row(static_cast<std::int64_t>(position), cos, sin);
-    angle_row(position);
-    store(cos, sin);
+  void row(const double* at, Row* cos, Row* sin) {
+    std::int64_t whole[axis_map::most_axes];
+    std::size_t fractions = 0;
+    for (std::size_t a = 0; a < axes(); ++a) {
+      const bool by_digits = by_digits_ && is_whole(at[a]);
+      whole[a] = by_digits ? static_cast<std::int64_t>(at[a]) : 0;
+      fractions += by_digits ? 0 : 1;
+    }
+    if (fractions != axes()) digits_.row(phasors_, whole, cos, sin);
+    for (std::size_t a = 0; fractions != 0 && a < axes(); ++a) {
+      if (!by_digits_ || !is_whole(at[a])) angle_pairs(a, at[a], cos, sin);
+    }
   }
 
   /// The rows of positions [first, first + count).
   template <class Row>
   void rows(std::int64_t first, std::size_t count, Row* cos, Row* sin, std::ptrdiff_t row_stride) {
-    if (by_digits()) return phasors_.rows(first, count, cos, sin, row_stride);
+    if (by_digits_) return phasors_.rows(first, count, cos, sin, row_stride);
     for (std::size_t r = 0; r < count; ++r) {
       const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(r) * row_stride;
-      row(static_cast<std::int64_t>(static_cast<std::uint64_t>(first) + r), cos + at, sin + at);
+      const std::int64_t position = static_cast<std::int64_t>(static_cast<std::uint64_t>(first) + r);
+      row(&position, cos + at, sin + at);
     }
   }
 
@@ -145,8 +178,6 @@ class row_source {
     constexpr double integers_end = 9007199254740992.0;  // 2^53
     return position > -integers_end && position < integers_end && floor(position) == position;
   }
-
-  bool by_digits() const { return mode_ == angles::exact && spectrum_.growth().empty(); }
 
   static constexpr double float_most = 3e38;
 
@@ -184,21 +215,22 @@ class row_source {
     return divisor ? theta / static_cast<float>(reciprocal) : theta * static_cast<float>(by);
   }
 
-  // cos and sin of one position into the scratch rows, times the magnitude.
-  void angle_row(double position) {
+  // The pairs that read an axis, by cos and sin of each angle.
+  template <class Row>
+  void angle_pairs(std::size_t axis, double position, Row* to_cos, Row* to_sin) const {
     const list<double>& inv_freq = spectrum_.inv_freq();
     const float ratio = mode_ == angles::float32_recurrence ? recurrence_ratio() : 1.0f;
     float theta = static_cast<float>(position);
-    for (std::size_t j = 0; j < inv_freq.size(); ++j) {
+    for (std::size_t j = 0; j < inv_freq.size(); ++j, theta *= ratio) {
+      if (axes_[j] != axis) continue;
       double angle = position * inv_freq[j];
       if (mode_ == angles::float32) angle = static_cast<float>(position) * static_cast<float>(inv_freq[j]);
       if (mode_ == angles::float32_recurrence) {
         angle = changed_angle(theta, inv_freq[j] / pow(spectrum_.step_ratio(), static_cast<double>(j)));
-        theta *= ratio;
       }
       const double multiplier = multiplier_at(position, j);
-      scratch_.cos.data()[j] = scaled(detail::cos(angle), multiplier);
-      scratch_.sin.data()[j] = scaled(detail::sin(angle), multiplier);
+      to_cos[j] = static_cast<Row>(scaled(detail::cos(angle), multiplier));
+      to_sin[j] = static_cast<Row>(scaled(detail::sin(angle), multiplier));
     }
   }
 
@@ -214,20 +246,15 @@ class row_source {
     return static_cast<float>(value) * static_cast<float>(multiplier);
   }
 
-  template <class Row>
-  void store(Row* cos, Row* sin) const {
-    for (std::size_t j = 0; j < scratch_.cos.size(); ++j) {
-      cos[j] = static_cast<Row>(scratch_.cos.data()[j]);
-      sin[j] = static_cast<Row>(scratch_.sin.data()[j]);
-    }
-  }
-
   spectrum spectrum_;
+  axis_map axes_;
   angles mode_;
   double most_;
+  bool by_digits_;  // else by cos and sin of each angle
   double largest_inv_freq_ = 0.0;
+  bool any_integer_ = false;
   phasors phasors_;
-  phasor_rows scratch_;  // [pairs]
+  axis_digits digits_;
 };
 
 }  // namespace detail

@@ -1,0 +1,112 @@
+// Rows whose pairs read the positions of several axes, from the digit tables of phasors.hpp.
+#ifndef ROTARY_DETAIL_AXIS_DIGITS_HPP
+#define ROTARY_DETAIL_AXIS_DIGITS_HPP
+
+#include "../axes.hpp"
+#include "phasors.hpp"
+
+namespace rotary {
+inline namespace ROTARY_ABI {
+namespace detail {
+
+/// As phasors::row, for a position on each axis. The digit rows of the axes are merged before they are multiplied, so
+/// that there are no more products than for one axis. What a merged row got for an axis stays for the next token: along
+/// the line of an image only the pairs of one axis change. A pair's entry is what its axis alone would give it.
+class axis_digits {
+ public:
+  explicit axis_digits(const axis_map& axes)
+      : axes_(axes), ends_(axes.axes()), places_(axes.axes()), masks_(several() ? axes.axes() * axes.pairs() : 0) {
+    if (!several()) return;
+    for (merged_row& merged : merged_) merged = merged_row(axes);
+    for (std::size_t a = 0; a < axes.axes(); ++a) make_masks(a);
+  }
+
+  /// The row of a token whose position on each axis is at[axes]: cos[pairs] and sin[pairs].
+  template <class Row>
+  void row(const phasors& of, const std::int64_t* at, Row* cos, Row* sin) {
+    if (!several() || !read(at)) return of.row(at[0], cos, sin);
+    merge(of, 0);
+    product_job job(view(merged_[0].row), pairs(), 1);
+    for (unsigned digit = 1; digit < phasors::most_digits && all_bits_ >> (8 * digit) != 0; ++digit) {
+      merge(of, digit);
+      job.multiply_by(view(merged_[digit].row));
+    }
+    multiply_rows<Row>(job, cos, sin);
+  }
+
+ private:
+  struct range {
+    std::size_t begin, end;  // of pairs
+  };
+  struct place {
+    std::uint64_t distance;  // of the position from 0
+    std::uint64_t sign;      // what a negative position changes in the sines: their highest bit
+  };
+  // One digit of every axis, pair by pair.
+  struct merged_row {
+    phasor_rows row;
+    list<std::uint64_t> held;  // [axes], digit and sign
+
+    merged_row() = default;
+    explicit merged_row(const axis_map& axes) : row(axes.pairs()), held(axes.axes()) {
+      for (std::uint64_t& digit : held) digit = phasors::radix;  // none
+    }
+  };
+
+  std::size_t pairs() const { return axes_.pairs(); }
+  bool several() const { return axes_.axes() != 1; }
+
+  void make_masks(std::size_t axis) {
+    range& own = ends_.data()[axis] = {0, 0};
+    for (std::size_t j = 0; j < pairs(); ++j) {
+      if (axes_[j] != axis) continue;
+      masks_[axis * pairs() + j] = ~std::uint64_t{0};
+      // Whole cache lines, so that what is stored here is read back in the same pieces.
+      if (own.end == 0) own.begin = j / 8 * 8;
+      own.end = j / 8 * 8 + 8 < pairs() ? j / 8 * 8 + 8 : pairs();
+    }
+  }
+
+  // False if the token has one position on all axes.
+  bool read(const std::int64_t* at) {
+    bool differ = false;
+    all_bits_ = 0;
+    for (std::size_t a = 0; a < places_.size(); ++a) {
+      const std::uint64_t distance = distance_from_zero(at[a]);
+      places_.data()[a] = {distance, std::uint64_t{at[a] < 0} << 63};
+      all_bits_ |= distance;
+      differ = differ || at[a] != at[0];
+    }
+    return differ;
+  }
+
+  // Brings the merged row of one digit up to date.
+  void merge(const phasors& of, unsigned digit) {
+    merged_row& to = merged_[digit];
+    for (std::size_t a = 0; a < places_.size(); ++a) {
+      const place& p = places_.data()[a];
+      const std::uint64_t value = (p.distance >> (8 * digit)) % phasors::radix;
+      if (to.held[a] == (value | p.sign)) continue;
+      to.held[a] = value | p.sign;
+      const phasor_row from = of.digit_row(digit, static_cast<std::size_t>(value));
+      const range& own = ends_.data()[a];
+      merge_row({from.cos, from.sin, p.sign, masks_.data() + a * pairs(), own.begin, own.end, to.row.cos.data(),
+                 to.row.sin.data()});
+    }
+  }
+
+  static phasor_row view(const phasor_rows& row) { return {row.cos.data(), row.sin.data()}; }
+
+  axis_map axes_;
+  buffer<range> ends_;         // [axes], from the first to behind the last pair of an axis
+  buffer<place> places_;       // [axes], of the token
+  list<std::uint64_t> masks_;  // [axes, pairs], all bits set where the pair reads the axis
+  merged_row merged_[phasors::most_digits];
+  std::uint64_t all_bits_ = 0;  // of the distances of the token
+};
+
+}  // namespace detail
+}  // namespace ROTARY_ABI
+}  // namespace rotary
+
+#endif
