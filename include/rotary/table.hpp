@@ -136,13 +136,14 @@ class step_table {
   /// Every token has a position on each axis; pair j reads that of axes[j]. Throws rotary::error unless spectrum and
   /// map have as many pairs.
   step_table(const spectrum& of, const axis_map& axes, angles mode = angles::exact)
-      : source_(of, axes, mode, ~std::uint64_t{0}, detail::largest_number<T>),
+      : source_(of, axes, mode, 0xffffffffu, detail::largest_number<T>),
         pairs_(of.pairs()),
         magnitude_(of.growth().empty() ? of.magnitude() : 0.0) {}
 
   /// Row t becomes that of positions[t], t in [0, tokens); tokens may count a whole batch, [batch, tokens] flattened.
-  /// Allocates only when tokens exceeds every number before. Throws rotary::error for a position that is not finite, or
-  /// where xPos has no finite multiplier, and for a table of several axes; the rows are then as they were.
+  /// Allocates only when tokens exceeds every number before, and where positions exceed 2^32 for the first time (up to
+  /// 16 KiB for each pair more). Throws rotary::error for a position that is not finite, or where xPos has no finite
+  /// multiplier, and for a table of several axes; the rows are then as they were.
   void assign(const std::int32_t* position_ids, std::size_t tokens) { assign_one(position_ids, tokens); }
   void assign(const std::int64_t* position_ids, std::size_t tokens) { assign_one(position_ids, tokens); }
   void assign(const float* positions, std::size_t tokens) { assign_one(positions, tokens); }
@@ -183,11 +184,12 @@ class step_table {
     if (!source_.ready()) {
       detail::fail("rotary::step_table::assign: this table was moved from; use the one that it became.");
     }
-    if (!std::is_integral<P>::value || !source_.takes_any_integer()) check_positions<wide>(planes);
+    const std::uint64_t bits = check_positions<wide>(planes);
     if (detail::multiply_overflows(tokens, 2 * pairs_)) {
       detail::fail("rotary::step_table::assign: tokens is %zu; that many rows of %zu numbers exceed the address space.",
                    tokens, 2 * pairs_);
     }
+    source_.reach(bits);
     if (numbers_.size() < tokens * 2 * pairs_) numbers_ = detail::buffer<T>(tokens * 2 * pairs_);
     rows_ = tokens;
     wide of_token[axis_map::most_axes];
@@ -198,13 +200,19 @@ class step_table {
     }
   }
 
+  // Returns what the positions ask of the digit tables.
   template <class Wide, class P>
-  ROTARY_NOINLINE void check_positions(const position_planes<P>& planes) const {
+  std::uint64_t check_positions(const position_planes<P>& planes) const {
+    const bool all_are_right = std::is_integral<P>::value && source_.takes_any_integer();
+    std::uint64_t bits = 0;
     for (std::size_t a = 0; a < planes.axes; ++a) {
       for (std::size_t t = 0; t < planes.tokens; ++t) {
-        source_.check("step_table::assign", Wide{planes.at(a, t)}, a);
+        const Wide position = planes.at(a, t);
+        if (!all_are_right) source_.check("step_table::assign", position, a);
+        bits |= source_.bits_to_reach(position);
       }
     }
+    return bits;
   }
 
   detail::row_source source_;

@@ -3,7 +3,7 @@
 
 namespace kernels = rotary::detail;
 
-using float_kernel = void (*)(const kernels::head_run<float, float, float>&);
+using float_kernel = void (*)(const kernels::head_grid<float, float, float>&);
 
 #define KERNEL(backend) \
   &kernels::backend::rotate_heads<rotary::pairing::PAIRING, rotary::pairing::PAIRING, float, float, float, float>

@@ -7,9 +7,17 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <memory>
 #include <new>
+#include <optional>
+#include <set>
+#include <string>
 #include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #define min(a, b) (((a) < (b)) ? (a) : (b))

@@ -18,18 +18,18 @@ class axis_digits {
       : axes_(axes), ends_(axes.axes()), places_(axes.axes()), masks_(several() ? axes.axes() * axes.pairs() : 0) {
     if (!several()) return;
     for (merged_row& merged : merged_) merged = merged_row(axes);
-    above_ = phasor_rows(pairs());
-    product_ = phasor_rows(pairs());
     for (std::size_t a = 0; a < axes.axes(); ++a) make_masks(a);
   }
 
-  /// The row of a token whose position on each axis is at[axes]: cos[pairs] and sin[pairs].
+  /// The row of a token whose position on each axis is at[axes], all within reach: cos[pairs] and sin[pairs].
   template <class Row>
-  void row(phasors& of, const std::int64_t* at, Row* cos, Row* sin) {
+  void row(const phasors& of, const std::int64_t* at, Row* cos, Row* sin) {
     if (!several() || !read(at)) return of.row(at[0], cos, sin);
-    merge(of, 0);
-    const phasor_row low = view(merged_[0].row), high = high_part(of);
-    multiply_rows<Row>({high.cos, high.sin, low.cos, low.sin, pairs(), 1, false, 0}, cos, sin);
+    product_job job(merge(of, 0), pairs(), 1);
+    for (unsigned digit = 1; digit < phasors::most_digits && all_bits_ >> (8 * digit) != 0; ++digit) {
+      job.multiply_by(merge(of, digit));
+    }
+    multiply_rows<Row>(job, cos, sin);
   }
 
  private:
@@ -78,67 +78,28 @@ class axis_digits {
     return differ;
   }
 
-  // Brings the merged row of one digit up to date; true if anything changed.
-  bool merge(const phasors& of, unsigned digit) {
+  // Brings the merged row of one digit up to date.
+  phasor_row merge(const phasors& of, unsigned digit) {
     merged_row& to = merged_[digit];
-    bool changed = false;
+    double* const cos = to.row.cos.data();
+    double* const sin = to.row.sin.data();
     for (std::size_t a = 0; a < places_.size(); ++a) {
       const place& p = places_.data()[a];
       const std::uint64_t value = (p.distance >> (8 * digit)) % phasors::radix;
       if (to.held[a] == (value | p.sign)) continue;
       to.held[a] = value | p.sign;
-      changed = true;
-      const phasor_row from = of.digit_row(digit, static_cast<std::size_t>(value));
       const range& own = ends_.data()[a];
-      merge_row({from.cos, from.sin, p.sign, masks_.data() + a * pairs(), own.begin, own.end, to.row.cos.data(),
-                 to.row.sin.data()});
+      merge_row({of.digit_row(digit, value), p.sign, masks_.data() + a * pairs(), own.begin, own.end, cos, sin});
     }
-    return changed;
+    return {cos, sin};
   }
-
-  // The product of all digits above the lowest.
-  phasor_row high_part(const phasors& of) {
-    unsigned digits = 1;
-    bool changed = false;
-    for (; digits < of.digits() && all_bits_ >> (8 * digits) != 0; ++digits) changed = merge(of, digits) || changed;
-    const bool beyond = all_bits_ >> (8 * digits) != 0;
-    phasor_row result = digits == 1 ? of.one() : view(merged_[1].row);
-    if (!changed && !beyond && digits == multiplied_digits_) return digits > 2 ? view(product_) : result;
-    for (unsigned digit = 2; digit < digits; ++digit) result = product(result, view(merged_[digit].row));
-    if (beyond) {
-      turn_beyond_digits(of, digits);
-      result = product(result, view(above_));
-    }
-    multiplied_digits_ = beyond ? 0 : digits;
-    return result;
-  }
-
-  // What the positions are above 256^digits, by cos and sin.
-  void turn_beyond_digits(const phasors& of, unsigned digits) {
-    for (std::size_t j = 0; j < pairs(); ++j) {
-      const place& p = places_.data()[axes_[j]];
-      const double angle = static_cast<double>(p.distance >> (8 * digits) << (8 * digits)) * of.inv_freq()[j];
-      above_.cos.data()[j] = detail::cos(angle);
-      above_.sin.data()[j] = p.sign != 0 ? -detail::sin(angle) : detail::sin(angle);
-    }
-  }
-
-  // Into product_, which may be `a`: a lane is read before it is written.
-  phasor_row product(const phasor_row& a, const phasor_row& b) {
-    multiply_rows<double>({a.cos, a.sin, b.cos, b.sin, pairs(), 1, false, 0}, product_.cos.data(), product_.sin.data());
-    return view(product_);
-  }
-
-  static phasor_row view(const phasor_rows& row) { return {row.cos.data(), row.sin.data()}; }
 
   axis_map axes_;
   buffer<range> ends_;         // [axes], from the first to behind the last pair of an axis
   buffer<place> places_;       // [axes], of the token
   list<std::uint64_t> masks_;  // [axes, pairs], all bits set where the pair reads the axis
   merged_row merged_[phasors::most_digits];
-  phasor_rows above_, product_;     // [pairs]
-  std::uint64_t all_bits_ = 0;      // of the distances of the token
-  unsigned multiplied_digits_ = 0;  // what product_ holds
+  std::uint64_t all_bits_ = 0;  // of the distances of the token
 };
 
 }  // namespace detail

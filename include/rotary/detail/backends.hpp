@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "head_run.hpp"
+#include "head_grid.hpp"
 #include "job.hpp"
 
 #define ROTARY_TEXT(x) #x
@@ -35,6 +35,30 @@ struct native_bfloat16 : bfloat16 {
   using bfloat16::bfloat16;
   native_bfloat16() = default;
 };
+
+/// A number of a destination that is written past the caches: for what is too large to stay in them. Only in whole
+/// vectors, aligned to their size.
+template <class T>
+struct streamed {
+  T value;
+};
+
+template <class C, class T>
+ROTARY_INLINE void store_scalar(streamed<T>* to, C value) {
+  store_scalar<C>(&to->value, value);
+}
+
+/// What numbers are rounded to before they are stored as T.
+template <class T>
+struct stored_format {
+  using type = T;
+};
+template <class T>
+struct stored_format<streamed<T>> {
+  using type = T;
+};
+template <class T>
+using format_to_store = typename stored_format<T>::type;
 
 // What each backend says of itself: LANES floats in a vector; VECTORS of pairs held in registers for all heads of a
 // token; which conversions and arithmetic it has.

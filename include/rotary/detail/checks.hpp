@@ -2,6 +2,7 @@
 #ifndef ROTARY_DETAIL_CHECKS_HPP
 #define ROTARY_DETAIL_CHECKS_HPP
 
+#include "cpu.hpp"
 #include "job.hpp"
 #include "row_source.hpp"
 
@@ -212,6 +213,22 @@ inline std::size_t slice_begin(std::size_t units, std::size_t index, std::size_t
   return share * index + (index < rest ? index : rest);
 }
 
+/// Chooses how a call too large for the second cache treats memory.
+inline void choose_memory_habits(rotation_job& job, bool in_place) {
+  const tensor_shape& to = job.to;
+  const double row_bytes = static_cast<double>(to.element_size) * 2.0 * static_cast<double>(job.table.pairs);
+  const double bytes =
+      row_bytes * static_cast<double>(to.batch) * static_cast<double>(to.tokens) * static_cast<double>(to.heads);
+  const memory_habits& habits = memory_habits_in_use();
+  job.ahead = bytes >= static_cast<double>(habits.prefetch_from);
+  if (in_place || job.how.pairing != job.how.stored || bytes < static_cast<double>(habits.stream_from)) return;
+  constexpr std::size_t line = 64;  // bytes, of a cache line and of the widest vector
+  const std::size_t places = (job.how.offset | job.table.pairs | absolute(to.batch_stride) | absolute(to.token_stride) |
+                              absolute(to.head_stride)) *
+                             to.element_size;
+  job.streams = (places | to.address) % line == 0;
+}
+
 /// Checks everything and completes the job. False: there is nothing to do.
 inline bool prepare(const char* function, rotation_job& job, bool two_tensors, bool same_format, const slice& part) {
   const tensor_shape& from = job.from;
@@ -239,6 +256,7 @@ inline bool prepare(const char* function, rotation_job& job, bool two_tensors, b
     job.begin = slice_begin(units, part.index, part.count);
     job.end = slice_begin(units, part.index + 1, part.count);
   }
+  if (from.tokens > 1) choose_memory_habits(job, in_place);
   return job.table.pairs != 0 || !in_place;
 }
 

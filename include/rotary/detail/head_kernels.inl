@@ -1,13 +1,23 @@
-// Runs of heads. Part of every backend.
+// Grids of heads. Part of every backend.
 //
 // A kernel sees heads a stride apart and rows of cos and sin: one row for all the heads of a token, or, where tokens
-// lie closer together than heads, one head of token after token with a row for each. Blocks of pairs are outside, heads
-// inside, so that the cos and sin of a block stay in registers for all heads of a token. Where the pairs are no
+// lie closer together than heads, one head of token after token with a row for each. For each step of the outer axis,
+// blocks of pairs are outside and the inner heads inside, so that the cos and sin of a block stay in registers for all
+// heads of a token. Where the pairs are no
 // multiple of the lanes, the last vector overlaps the one before it; in place this is right because both are loaded
 // before either is stored.
 
 template <class C>
 constexpr std::size_t widest = ROTARY_BACKEND_LANES * sizeof(float) / sizeof(C);
+
+/// Asks for the lines of `Count` numbers, `ahead` bytes from those at `from`.
+template <std::size_t Count, class From>
+ROTARY_INLINE void prefetch(const From* from, std::ptrdiff_t ahead) {
+  ROTARY_UNROLL
+  for (std::size_t line = 0; line < Count * sizeof(From); line += 64) {
+    prefetch_line(reinterpret_cast<std::uintptr_t>(from) + static_cast<std::uintptr_t>(ahead) + line);
+  }
+}
 
 template <class V, class From, class To>
 ROTARY_INLINE void rotate_halves(const From* from, To* to, std::size_t half, V c, V s) {
@@ -35,14 +45,18 @@ struct half_factors {
 
 // OwnRows: each head has its row, so that the factors are loaded again for each.
 template <bool OwnRows, class V, std::size_t Vectors, bool Tail, class From, class To, class C>
-ROTARY_INLINE void split_half_block(head_run<From, To, C> x, std::size_t first) {
+ROTARY_INLINE void split_half_block(head_grid<From, To, C> x, std::size_t first) {
   const std::size_t tail = x.pairs - V::size;
   half_factors<V, Vectors, Tail> by;
   by.load(x.cos, x.sin, first, tail);
-  for (; x.heads != 0; x.template step<OwnRows>()) {
+  for (std::size_t left = x.inner.count; left != 0; --left, x.step(x.inner)) {
     if constexpr (OwnRows) by.load(x.cos, x.sin, first, tail);
     const From* const from = x.from + first;
     To* const to = x.to + first;
+    if (x.ahead != 0) {
+      prefetch<Vectors * V::size>(from, x.ahead);
+      prefetch<Vectors * V::size>(from + x.half, x.ahead);
+    }
     V last_a{}, last_b{};
     if constexpr (Tail) {
       last_a = V::load(x.from + tail);
@@ -69,7 +83,8 @@ struct turn<lanes<C, W>> {
   lanes<C, W> even, odd;
 
   ROTARY_INLINE void load(const C* cos, const C* sin) { interleaved_factors(cos, sin, even, odd); }
-  ROTARY_INLINE lanes<C, W> apply(lanes<C, W> x) const {
+  ROTARY_INLINE lanes<C, W> apply(lanes<C, W> loaded) const {
+    const lanes<C, W> x = in_register(loaded);
     return multiply_add(duplicate_even(x), even, duplicate_odd(x), odd);
   }
 };
@@ -79,8 +94,8 @@ struct turn<twin<W>> {
   lanes<float, W> c, s;
 
   ROTARY_INLINE void load(const float* cos, const float* sin) {
-    c = lanes<float, W>::load(cos);
-    s = lanes<float, W>::load(sin);
+    c = load_row_of_twin<W>(cos);
+    s = load_row_of_twin<W>(sin);
   }
   ROTARY_INLINE twin<W> apply(twin<W> x) const {
     const lanes<float, W> a = {x.even}, b = {x.odd};
@@ -105,14 +120,15 @@ struct turns {
 };
 
 template <bool OwnRows, class V, std::size_t Vectors, bool Tail, class From, class To, class C>
-ROTARY_INLINE void interleaved_block(head_run<From, To, C> x, std::size_t first) {
+ROTARY_INLINE void interleaved_block(head_grid<From, To, C> x, std::size_t first) {
   const std::size_t tail = 2 * x.pairs - V::size;
   turns<V, Vectors, Tail> by;
   by.load(x.cos, x.sin, first, tail);
-  for (; x.heads != 0; x.template step<OwnRows>()) {
+  for (std::size_t left = x.inner.count; left != 0; --left, x.step(x.inner)) {
     if constexpr (OwnRows) by.load(x.cos, x.sin, first, tail);
     const From* const from = x.from + first;
     To* const to = x.to + first;
+    if (x.ahead != 0) prefetch<Vectors * V::size>(from, x.ahead);
     V last{};
     if constexpr (Tail) last = by.at[Vectors].apply(V::load(x.from + tail));
     ROTARY_UNROLL
@@ -123,9 +139,9 @@ ROTARY_INLINE void interleaved_block(head_run<From, To, C> x, std::size_t first)
 
 // Reads one pairing and writes the other. Out of place only, so that the last vector may simply overlap.
 template <bool OwnRows, class V, pairing Read, class From, class To, class C>
-ROTARY_INLINE void change_pairing_block(head_run<From, To, C> x, std::size_t first) {
+ROTARY_INLINE void change_pairing_block(head_grid<From, To, C> x, std::size_t first) {
   V c = V::load_row(x.cos + first), s = V::load_row(x.sin + first);
-  for (; x.heads != 0; x.template step<OwnRows>()) {
+  for (std::size_t left = x.inner.count; left != 0; --left, x.step(x.inner)) {
     if constexpr (OwnRows) {
       c = V::load_row(x.cos + first);
       s = V::load_row(x.sin + first);
@@ -148,11 +164,11 @@ ROTARY_INLINE void change_pairing_block(head_run<From, To, C> x, std::size_t fir
 }
 
 template <bool OwnRows, pairing Read, pairing Write, class From, class To, class C>
-ROTARY_INLINE void rotate_scalar(head_run<From, To, C> x) {
+ROTARY_INLINE void rotate_scalar(head_grid<From, To, C> x) {
   using S = scalar_of<C>;
   const std::size_t read_step = Read == pairing::split_half ? x.half : 1;
   const std::size_t write_step = Write == pairing::split_half ? x.half : 1;
-  for (; x.heads != 0; x.template step<OwnRows>()) {
+  for (std::size_t left = x.inner.count; left != 0; --left, x.step(x.inner)) {
     for (std::size_t j = 0; j < x.pairs; ++j) {
       const From* const from = x.from + first_member(Read, j);
       To* const to = x.to + first_member(Write, j);
@@ -167,7 +183,7 @@ ROTARY_INLINE void rotate_scalar(head_run<From, To, C> x) {
 // Blocks of the largest power of two first; the last one takes the tail with it, since that must not meet a vector
 // which an earlier block has stored. `first` and V::size count pairs under split_half, channels under interleaved.
 template <bool OwnRows, class V, std::size_t Vectors, pairing P, class From, class To, class C>
-ROTARY_INLINE void rotate_blocks(head_run<From, To, C> x, std::size_t first, std::size_t vectors, bool tail) {
+ROTARY_INLINE void rotate_blocks(head_grid<From, To, C> x, std::size_t first, std::size_t vectors, bool tail) {
   constexpr bool halves = P == pairing::split_half;
   for (; vectors > Vectors || (vectors == Vectors && !tail); vectors -= Vectors, first += Vectors * V::size) {
     if constexpr (halves) {
@@ -201,7 +217,7 @@ struct narrower<twin<W>> {
 };
 
 template <bool OwnRows, class V, std::size_t Vectors, pairing Read, pairing Write, class From, class To, class C>
-ROTARY_INLINE void rotate_by_width(head_run<From, To, C> x) {
+ROTARY_INLINE void rotate_by_width(head_grid<From, To, C> x) {
   if constexpr (std::is_void<V>::value) {
     rotate_scalar<OwnRows, Read, Write>(x);
   } else {
@@ -218,27 +234,66 @@ ROTARY_INLINE void rotate_by_width(head_run<From, To, C> x) {
   }
 }
 
-// A function of its own, so that the registers of one kind of loop do not depend on the other.
-template <bool OwnRows, pairing Read, pairing Write, class From, class To, class C>
-ROTARY_NOINLINE void rotate_by_type(const head_run<From, To, C>& x) {
-  constexpr std::size_t factor = Read == pairing::interleaved ? 2 : 1;
-  if constexpr (Read == Write && std::is_same<From, bfloat16>::value && std::is_base_of<bfloat16, To>::value &&
-                std::is_same<C, float>::value) {
-    rotate_by_width<OwnRows, twin<widest<C>>, ROTARY_BACKEND_VECTORS * factor / 2, Read, Write>(x);
-  } else {
-    rotate_by_width<OwnRows, lanes<C, widest<C>>, ROTARY_BACKEND_VECTORS * factor, Read, Write>(x);
+// The usual heads, whose pairs fill whole blocks. A function of its own, since compilers prepare for every loop of a
+// function before its first: the calls for few heads would pay for tails that they do not have.
+template <bool OwnRows, class V, std::size_t Vectors, pairing P, class From, class To, class C>
+ROTARY_NOINLINE void rotate_whole_blocks(const head_grid<From, To, C>& grid) {
+  const std::size_t run = P == pairing::interleaved ? 2 * grid.pairs : grid.pairs;
+  head_grid<From, To, C> x = grid;
+  for (std::size_t left = grid.outer.count; left != 0; --left, x.step(grid.outer)) {
+    std::size_t first = 0;
+    do {
+      if constexpr (P == pairing::split_half) {
+        split_half_block<OwnRows, V, Vectors, false>(x, first);
+      } else {
+        interleaved_block<OwnRows, V, Vectors, false>(x, first);
+      }
+      first += Vectors * V::size;
+    } while (first < run);
   }
 }
 
-/// Rotates a run of heads. Stored is To, or what is stored as To by an instruction of its own.
+// One step of the outer axis, for all other heads. Without prefetching: their loops have no address register to spare.
+template <bool OwnRows, class V, std::size_t Vectors, pairing Read, pairing Write, class From, class To, class C>
+ROTARY_NOINLINE void rotate_parts(const head_grid<From, To, C>& grid) {
+  head_grid<From, To, C> x = grid;
+  x.ahead = 0;
+  rotate_by_width<OwnRows, V, Vectors, Read, Write>(x);
+}
+
+template <bool OwnRows, pairing Read, pairing Write, class From, class To, class C>
+ROTARY_INLINE void rotate_by_type(const head_grid<From, To, C>& grid) {
+  constexpr std::size_t factor = Read == pairing::interleaved ? 2 : 1;
+  constexpr bool twins = Read == Write && std::is_same<C, float>::value && std::is_same<From, bfloat16>::value &&
+                         std::is_base_of<bfloat16, format_to_store<To>>::value;
+  using V = std::conditional_t<twins, twin<widest<float>>, lanes<C, widest<C>>>;
+  constexpr std::size_t vectors = ROTARY_BACKEND_VECTORS * factor / (twins ? 2 : 1);
+  const std::size_t run = factor * grid.pairs;
+  if constexpr (Read == Write) {
+    if (run % (vectors * V::size) == 0) return rotate_whole_blocks<OwnRows, V, vectors, Read>(grid);
+  }
+  if constexpr (Read == Write && vectors > 1 && !OwnRows) {
+    if (run % (vectors / 2 * V::size) == 0) return rotate_whole_blocks<OwnRows, V, vectors / 2, Read>(grid);
+  }
+  if constexpr (!std::is_same<To, format_to_store<To>>::value) {
+    rotate_whole_blocks<OwnRows, V, 1, Read>(grid);  // what is streamed has no tails
+  } else {
+    constexpr std::size_t most = OwnRows && vectors > 2 ? 2 : vectors;  // large blocks only save loads of shared rows
+    head_grid<From, To, C> x = grid;
+    for (std::size_t left = grid.outer.count; left != 0; --left, x.step(grid.outer)) {
+      rotate_parts<OwnRows, V, most, Read, Write>(x);
+    }
+  }
+}
+
+/// Rotates a grid of heads. Stored is To, or what is stored as To by an instruction of its own.
 template <pairing Read, pairing Write, class Stored, class From, class To, class C>
-void rotate_heads(const head_run<From, To, C>& run) {
-  const head_run<From, Stored, C> x = {run.from,        reinterpret_cast<Stored*>(run.to),
-                                       run.from_stride, run.to_stride,
-                                       run.heads,       run.cos,
-                                       run.sin,         run.row_step,
-                                       run.pairs,       run.half};
-  if (run.row_step == 0) {
+void rotate_heads(const head_grid<From, To, C>& x) {
+  if constexpr (!std::is_same<Stored, To>::value) {
+    const head_grid<From, Stored, C> stored = {
+        x.from, reinterpret_cast<Stored*>(x.to), x.cos, x.sin, x.inner, x.outer, x.pairs, x.half, x.ahead};
+    rotate_heads<Read, Write, Stored>(stored);
+  } else if (x.inner.row == 0) {
     rotate_by_type<false, Read, Write>(x);
   } else {
     rotate_by_type<true, Read, Write>(x);

@@ -49,24 +49,36 @@ struct rotation_job {
   std::size_t begin = 0, end = 0;  // (token, head) pairs of this call's slice, counted over the whole batch
   bool plain_rows = false;         // pair_step 1, factors 1: a row of the compute type serves as it is
   bool copies_outside = false;     // out of place, and channels lie outside the rotated block
+  bool ahead = false;              // prefetch
+  bool streams = false;            // write past the caches
 };
 
-/// Rows of products for the tables: row r is (high.cos + i high.sin) * (low[r].cos + i low[r].sin), rounded once.
+/// A row of cos and sin in double, [pairs] each, that lies elsewhere.
+struct phasor_row {
+  const double* cos;
+  const double* sin;
+};
+
+/// Rows for the tables: high[0] * high[1] * ... * low, complex numbers, rounded once.
 struct product_job {
-  const double* high_cos;  // [pairs]
-  const double* high_sin;
-  const double* low_cos;  // [rows, pairs]
-  const double* low_sin;
+  static constexpr unsigned most_high = 7;
+  phasor_row low;              // [rows, pairs]
+  phasor_row high[most_high];  // [pairs], the same for all rows
+  unsigned high_count = 0;
   std::size_t pairs, rows;
-  bool conjugate;             // negate the sines: rows of negative positions
-  std::ptrdiff_t row_stride;  // of the results, in elements; negative where positions fall
-  bool stream = false;        // write past the caches
+  bool conjugate = false;         // negate the sines: rows of negative positions
+  bool stream = false;            // write past the caches
+  std::ptrdiff_t row_stride = 0;  // of the results, in elements; negative where positions fall
+
+  product_job(phasor_row lowest, std::size_t of_pairs, std::size_t row_count)
+      : low(lowest), pairs(of_pairs), rows(row_count) {}
+
+  void multiply_by(phasor_row factor) { high[high_count++] = factor; }
 };
 
 /// Pairs [begin, end) of a row of cos and sin, as far as the mask has all bits set, put into another row.
 struct merge_job {
-  const double* from_cos;  // [pairs], as all below
-  const double* from_sin;
+  phasor_row from;     // [pairs], as all below
   std::uint64_t sign;  // bits to change in the sines
   const std::uint64_t* mask;
   std::size_t begin, end;

@@ -6,6 +6,8 @@ struct vec_t {
   C at[W];
 };
 
+ROTARY_INLINE void prefetch_line(std::uintptr_t) {}
+
 template <class C, std::size_t W>
 struct lanes {
   static constexpr std::size_t size = W;
@@ -33,11 +35,13 @@ struct lanes {
   ROTARY_INLINE void store(T* to) const {
     for (std::size_t i = 0; i < W; ++i) store_scalar<C>(to + i, v.at[i]);
   }
-  template <class T>
-  ROTARY_INLINE void stream(T* to) const {
-    store(to);
-  }
 };
+
+template <class C, std::size_t W, class T>
+ROTARY_INLINE void store_two(T* to, lanes<C, W> a, lanes<C, W> b) {
+  a.store(to);
+  b.store(to + W);
+}
 
 template <class C, std::size_t W>
 ROTARY_INLINE lanes<C, W> multiply(lanes<C, W> a, lanes<C, W> b) {
@@ -55,6 +59,10 @@ ROTARY_INLINE lanes<C, W> multiply_subtract(lanes<C, W> a, lanes<C, W> c, lanes<
   return a;
 }
 
+template <class C, std::size_t W>
+ROTARY_INLINE lanes<C, W> in_register(lanes<C, W> x) {
+  return x;
+}
 template <class C, std::size_t W>
 ROTARY_INLINE lanes<C, W> duplicate_even(lanes<C, W> x) {
   for (std::size_t i = 1; i < W; i += 2) x.v.at[i] = x.v.at[i - 1];
@@ -87,6 +95,11 @@ ROTARY_INLINE void store_interleaved(T* to, lanes<C, W> a, lanes<C, W> b) {
     store_scalar<C>(to + 2 * i, a.v.at[i]);
     store_scalar<C>(to + 2 * i + 1, b.v.at[i]);
   }
+}
+
+template <std::size_t W>
+ROTARY_INLINE lanes<float, W> load_row_of_twin(const float* from) {
+  return lanes<float, W>::load(from);
 }
 
 template <std::size_t W>

@@ -1,37 +1,59 @@
 // Rows of a table by complex products. Part of every backend.
 
-template <bool Stream, class V, class Row>
-ROTARY_INLINE void write_row(Row* to, V value) {
-  if constexpr (Stream) {
-    value.stream(to);
+/// The product of all factors, the last of which is `low`, for Count * V::size pairs from `first` on. Stored
+/// past the caches, a whole line takes half the time of two halves, and a line is two vectors of doubles.
+template <class V, std::size_t Count, class Stored>
+ROTARY_INLINE void multiply_pairs(const product_job& job, phasor_row low, std::size_t first, Stored* cos, Stored* sin) {
+  V x[Count], y[Count];
+  const phasor_row start = job.high_count == 0 ? low : job.high[0];
+  ROTARY_UNROLL
+  for (std::size_t i = 0; i < Count; ++i) {
+    x[i] = V::load(start.cos + first + i * V::size);
+    y[i] = V::load(start.sin + first + i * V::size);
+  }
+  for (unsigned k = 1; k <= job.high_count; ++k) {
+    const phasor_row by = k < job.high_count ? job.high[k] : low;
+    ROTARY_UNROLL
+    for (std::size_t i = 0; i < Count; ++i) {
+      const V c = V::load(by.cos + first + i * V::size), s = V::load(by.sin + first + i * V::size);
+      const V next = multiply_subtract(x[i], c, y[i], s);
+      y[i] = multiply_add(y[i], c, x[i], s);
+      x[i] = next;
+    }
+  }
+  if (job.conjugate) {
+    ROTARY_UNROLL
+    for (std::size_t i = 0; i < Count; ++i) y[i] = multiply(y[i], V::all(-1.0));
+  }
+  if constexpr (Count == 1) {
+    x[0].store(cos + first);
+    y[0].store(sin + first);
   } else {
-    value.store(to);
+    ROTARY_UNROLL
+    for (std::size_t i = 0; i < Count; i += 2) store_two(cos + first + i * V::size, x[i], x[i + 1]);
+    ROTARY_UNROLL
+    for (std::size_t i = 0; i < Count; i += 2) store_two(sin + first + i * V::size, y[i], y[i + 1]);
   }
 }
 
-template <bool Stream, class Row>
-ROTARY_INLINE void multiply_rows_by(const product_job& job, Row* to_cos, Row* to_sin) {
+// Stored is Row, or streamed<Row>.
+template <class Stored, class Row>
+ROTARY_INLINE void multiply_rows_as(const product_job& job, Row* to_cos, Row* to_sin) {
   using V = lanes<double, widest<double>>;
-  const double sign = job.conjugate ? -1.0 : 1.0;
-  for (std::size_t r = 0; r < job.rows; ++r) {
-    const double* low_cos = job.low_cos + r * job.pairs;
-    const double* low_sin = job.low_sin + r * job.pairs;
-    Row* cos = to_cos + static_cast<std::ptrdiff_t>(r) * job.row_stride;
-    Row* sin = to_sin + static_cast<std::ptrdiff_t>(r) * job.row_stride;
+  Stored* cos = reinterpret_cast<Stored*>(to_cos);
+  Stored* sin = reinterpret_cast<Stored*>(to_sin);
+  const std::size_t pairs = job.pairs;  // as the compiler cannot know, no store changes it
+  phasor_row low = job.low;
+  for (std::size_t r = job.rows; r != 0; --r) {
     std::size_t j = 0;
-    for (; j + V::size <= job.pairs; j += V::size) {
-      const V a = V::load(job.high_cos + j), b = V::load(job.high_sin + j);
-      const V c = V::load(low_cos + j), s = V::load(low_sin + j);
-      write_row<Stream>(cos + j, multiply_subtract(a, c, b, s));
-      V y = multiply_add(b, c, a, s);
-      if (job.conjugate) y = multiply(y, V::all(sign));
-      write_row<Stream>(sin + j, y);
-    }
-    for (; j < job.pairs; ++j) {
-      const double a = job.high_cos[j], b = job.high_sin[j], c = low_cos[j], s = low_sin[j];
-      store_scalar<double>(cos + j, a * c - b * s);
-      store_scalar<double>(sin + j, (b * c + a * s) * sign);
-    }
+    for (; j + 4 * V::size <= pairs; j += 4 * V::size) multiply_pairs<V, 4>(job, low, j, cos, sin);
+    for (; j + 2 * V::size <= pairs; j += 2 * V::size) multiply_pairs<V, 2>(job, low, j, cos, sin);
+    for (; j + V::size <= pairs; j += V::size) multiply_pairs<V, 1>(job, low, j, cos, sin);
+    for (; j < pairs; ++j) multiply_pairs<lanes<double, 1>, 1>(job, low, j, cos, sin);
+    low.cos += pairs;
+    low.sin += pairs;
+    cos += job.row_stride;
+    sin += job.row_stride;
   }
 }
 
@@ -39,8 +61,8 @@ ROTARY_INLINE void multiply_rows_by(const product_job& job, Row* to_cos, Row* to
 template <class Row>
 void multiply_rows(const product_job& job, Row* to_cos, Row* to_sin) {
   if (job.stream) {
-    multiply_rows_by<true>(job, to_cos, to_sin);
+    multiply_rows_as<streamed<Row>>(job, to_cos, to_sin);
   } else {
-    multiply_rows_by<false>(job, to_cos, to_sin);
+    multiply_rows_as<Row>(job, to_cos, to_sin);
   }
 }

@@ -91,6 +91,11 @@ class row_source {
     any_integer_ = by_digits_ && largest_inv_freq_ < 1e280;
   }
 
+  /// From now on also for positions up to `farthest` from 0.
+  void reach(std::uint64_t farthest) {
+    if (by_digits_) phasors_.reach(farthest);
+  }
+
   /// False once it was moved from.
   bool ready() const noexcept { return phasors_.ready(); }
 
@@ -141,13 +146,13 @@ class row_source {
     std::int64_t whole[axis_map::most_axes];
     std::size_t fractions = 0;
     for (std::size_t a = 0; a < axes(); ++a) {
-      const bool is_whole = by_digits_ && is_integer(at[a]);
-      whole[a] = is_whole ? static_cast<std::int64_t>(at[a]) : 0;
-      fractions += is_whole ? 0 : 1;
+      const bool by_digits = by_digits_ && is_whole(at[a]);
+      whole[a] = by_digits ? static_cast<std::int64_t>(at[a]) : 0;
+      fractions += by_digits ? 0 : 1;
     }
     if (fractions != axes()) digits_.row(phasors_, whole, cos, sin);
     for (std::size_t a = 0; fractions != 0 && a < axes(); ++a) {
-      if (!by_digits_ || !is_integer(at[a])) angle_pairs(a, at[a], cos, sin);
+      if (!by_digits_ || !is_whole(at[a])) angle_pairs(a, at[a], cos, sin);
     }
   }
 
@@ -162,8 +167,14 @@ class row_source {
     }
   }
 
+  /// What a position adds to those to reach, or'ed with the others'. One with a fraction is not made of digits.
+  static std::uint64_t bits_to_reach(std::int64_t position) { return distance_from_zero(position); }
+  static std::uint64_t bits_to_reach(double position) {
+    return is_whole(position) ? distance_from_zero(static_cast<std::int64_t>(position)) : 0;
+  }
+
  private:
-  static bool is_integer(double position) {
+  static bool is_whole(double position) {
     constexpr double integers_end = 9007199254740992.0;  // 2^53
     return position > -integers_end && position < integers_end && floor(position) == position;
   }

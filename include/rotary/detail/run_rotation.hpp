@@ -43,14 +43,18 @@ ROTARY_INLINE tensor_shape shape_of(const tensor_view<T>& x) {
           x.heads < 2 ? 0 : x.head_stride};
 }
 
-/// Only a call from one tensor to another can change the pairing.
+/// Only a call from one tensor to another can change the pairing, or write past the caches.
 template <bool TwoTensors, class From, class To, class Row, class C>
-kernel_set<From, To, Row, C> kernels_for(const layout& how) {
+ROTARY_INLINE kernel_set<From, To, Row, C> kernels_for(const layout& how, bool streams = false) {
   constexpr pairing half = pairing::split_half, alternating = pairing::interleaved;
   if constexpr (TwoTensors) {
     if (how.pairing != how.stored) {
       return how.pairing == half ? select_kernels<From, To, Row, C, half, alternating>()
                                  : select_kernels<From, To, Row, C, alternating, half>();
+    }
+    if (streams) {
+      return how.pairing == half ? select_kernels<From, To, Row, C, half, half, true>()
+                                 : select_kernels<From, To, Row, C, alternating, alternating, true>();
     }
   }
   return how.pairing == half ? select_kernels<From, To, Row, C, half, half>()
@@ -59,7 +63,7 @@ kernel_set<From, To, Row, C> kernels_for(const layout& how) {
 
 template <bool TwoTensors, class From, class To, class Row, class C>
 void walk(const rotation_job& job) {
-  tensor_walk<From, To, Row, C>(job, kernels_for<TwoTensors, From, To, Row, C>(job.how)).run();
+  tensor_walk<From, To, Row, C>(job, kernels_for<TwoTensors, From, To, Row, C>(job.how, job.streams)).run();
 }
 
 /// The multiplier of the rows that makes the verb: R has magnitude m, its transpose too, and its inverse is R^T / m^2.
@@ -82,9 +86,61 @@ inline double row_factor(verb which, double magnitude, double scale, double leas
   return factor;
 }
 
+// One token's heads, in order and within 2^52 elements.
+template <class T>
+ROTARY_INLINE bool plain_heads(const tensor_view<T>& x) {
+  const std::size_t stride = static_cast<std::size_t>(x.head_stride);
+  return x.data != nullptr && x.batch == 1 && x.tokens == 1 && x.heads - 1 < (std::size_t{1} << 20) &&
+         (x.heads == 1 || (stride >= x.head_dim && static_cast<std::uint64_t>(stride) >> 32 == 0)) &&
+         static_cast<std::uint64_t>(x.head_dim) >> 32 == 0;
+}
+
+/// True for what a decoding step asks for, layer after layer: the heads of one token, all in one slice, by a row that
+/// serves as it is, in place or into other memory. A call that is not plainly in order goes the long way, which says
+/// what is wrong.
+template <bool TwoTensors, class From, class To, class Row>
+ROTARY_INLINE bool plain_token(const tensor_view<From>& from, const tensor_view<To>& to, const table_view<Row>& rows,
+                               const positions& where, const layout& how, const slice& part) {
+  const bool row =
+      rows.cos != nullptr && rows.sin != nullptr && rows.pair_step == 1 && where.consecutive() &&
+      where.first() >= rows.first_position &&
+      static_cast<std::uint64_t>(where.first()) - static_cast<std::uint64_t>(rows.first_position) < rows.rows;
+  if (!row || !plain_heads(to) || how.pairing != how.stored || part.index != 0 || part.count != 1) return false;
+  if (rows.pairs - 1 >= to.head_dim / 2 || how.offset > to.head_dim - 2 * rows.pairs) return false;
+  if constexpr (TwoTensors) {
+    const std::size_t more = to.heads - 1;
+    const auto read = reinterpret_cast<std::uintptr_t>(from.data), written = reinterpret_cast<std::uintptr_t>(to.data);
+    return plain_heads(from) && from.heads == to.heads && from.head_dim == to.head_dim &&
+           to.head_dim == 2 * rows.pairs &&
+           (read + (more * static_cast<std::size_t>(from.head_stride) + from.head_dim) * sizeof(From) <= written ||
+            written + (more * static_cast<std::size_t>(to.head_stride) + to.head_dim) * sizeof(To) <= read);
+  }
+  return true;
+}
+
+/// Rotates what plain_token found in order.
+template <bool TwoTensors, class From, class To, class Row>
+ROTARY_INLINE void rotate_plain_token(const tensor_view<From>& from, const tensor_view<To>& to,
+                                      const table_view<Row>& rows, const positions& where, const layout& how) {
+  using read = format_of<From>;
+  using written = format_of<To>;
+  const std::ptrdiff_t row = static_cast<std::ptrdiff_t>(where.first() - rows.first_position) * rows.row_stride;
+  const head_grid<read, written, Row> heads = {reinterpret_cast<const read*>(from.data) + how.offset,
+                                               reinterpret_cast<written*>(to.data) + how.offset,
+                                               rows.cos + row,
+                                               rows.sin + row,
+                                               {to.heads, from.head_stride, to.head_stride, 0},
+                                               {1, 0, 0, 0},
+                                               rows.pairs,
+                                               rows.pairs,
+                                               0};
+  kernels_for<TwoTensors, read, written, Row, Row>(how).rotate(heads);
+}
+
 template <verb Verb, bool TwoTensors, class From, class To, class Row>
-void run_rotation(const tensor_view<From>& from, const tensor_view<To>& to, const table_view<Row>& rows,
-                  const positions& where, const layout& how, const slice& part, double scale) {
+ROTARY_NOINLINE void run_any_rotation(const tensor_view<From>& from, const tensor_view<To>& to,
+                                      const table_view<Row>& rows, const positions& where, const layout& how,
+                                      const slice& part, double scale) {
   static_assert(!std::is_const<To>::value, "rotary: the destination must not be const");
   static_assert(sizeof(From) == sizeof(format_of<From>) && sizeof(To) == sizeof(format_of<To>) &&
                     sizeof(Row) == sizeof(format_of<Row>),
@@ -109,6 +165,18 @@ void run_rotation(const tensor_view<From>& from, const tensor_view<To>& to, cons
   }
 #endif
   walk<TwoTensors, format_of<From>, format_of<To>, format_of<Row>, typename formats::type>(job);
+}
+
+template <verb Verb, bool TwoTensors, class From, class To, class Row>
+ROTARY_INLINE void run_rotation(const tensor_view<From>& from, const tensor_view<To>& to, const table_view<Row>& rows,
+                                const positions& where, const layout& how, const slice& part, double scale) {
+  using formats = compute<format_of<From>, format_of<To>, format_of<Row>>;
+  if constexpr (Verb == verb::rotate && std::is_same<Row, typename formats::type>::value) {
+    if (scale == 1.0 && plain_token<TwoTensors>(from, to, rows, where, how, part)) {
+      return rotate_plain_token<TwoTensors>(from, to, rows, where, how);
+    }
+  }
+  run_any_rotation<Verb, TwoTensors>(from, to, rows, where, how, part, scale);
 }
 
 /// Row t for token t of every sequence if the step has just that many rows, else one row for each token of the batch.

@@ -18,6 +18,16 @@ class tensor_walk {
   /// Everything that the job's slice asks for: a run of (token, head) pairs, that is part of a token, whole tokens of
   /// each sequence, part of a token.
   void run() const {
+    rotate_slice();
+    if (job_.streams) finish_streams();
+  }
+
+ private:
+  using grid = head_grid<From, To, C>;
+
+  static constexpr std::size_t prepared_room = 2048;  // numbers, on the stack
+
+  void rotate_slice() const {
     const std::size_t all_tokens = job_.from.tokens, all_heads = job_.from.heads;
     if (job_.whole) {
       for (std::size_t b = 0; b < job_.from.batch; ++b) rectangle(b, 0, all_tokens, 0, all_heads);
@@ -45,47 +55,48 @@ class tensor_walk {
     }
   }
 
- private:
-  using run_of_heads = head_run<From, To, C>;
-
-  static constexpr std::size_t prepared_room = 2048;  // numbers, on the stack
-
-  /// Tokens [begin, end) of sequence b, heads [h, h + heads) of each. Without prefetching: asking for the lines of
-  /// later heads made tensors beyond the caches up to 1.6 times slower than the processor's own guess.
+  /// Tokens [begin, end) of sequence b, heads [h, h + heads) of each.
   void rectangle(std::size_t b, std::size_t begin, std::size_t end, std::size_t h, std::size_t heads) const {
-    run_of_heads x = {reinterpret_cast<const From*>(job_.from.address) + job_.from.at(b, begin, h) + job_.how.offset,
-                      reinterpret_cast<To*>(job_.to.address) + job_.to.at(b, begin, h) + job_.how.offset,
-                      job_.from.head_stride,
-                      job_.to.head_stride,
-                      heads,
-                      nullptr,
-                      nullptr,
-                      0,
-                      job_.table.pairs,
-                      job_.table.pairs};
-    const bool heads_inside =
-        end - begin == 1 || (heads > 1 && absolute(job_.from.head_stride) <= absolute(job_.from.token_stride));
-    const std::size_t most = heads_inside ? 1 : most_tokens();
+    const head_axis of_heads = {heads, job_.from.head_stride, job_.to.head_stride, 0};
+    const head_axis of_tokens = {1, job_.from.token_stride, job_.to.token_stride, 0};
+    const bool heads_inside = end - begin == 1 || (heads > 1 && absolute(of_heads.from) <= absolute(of_tokens.from));
+    grid x = {reinterpret_cast<const From*>(job_.from.address) + job_.from.at(b, begin, h) + job_.how.offset,
+              reinterpret_cast<To*>(job_.to.address) + job_.to.at(b, begin, h) + job_.how.offset,
+              nullptr,
+              nullptr,
+              heads_inside ? of_heads : of_tokens,
+              heads_inside ? of_tokens : of_heads,
+              job_.table.pairs,
+              job_.table.pairs,
+              0};
+    head_axis& tokens = heads_inside ? x.outer : x.inner;
+    const std::size_t most = most_tokens(heads_inside);
+    if (job_.ahead) x.ahead = distance_ahead(x, end - begin);
     while (begin < end) {
       const std::int64_t row = row_of(b, begin);
-      std::size_t tokens = 1;
-      while (tokens < most && begin + tokens < end &&
-             static_cast<std::uint64_t>(row_of(b, begin + tokens)) == static_cast<std::uint64_t>(row) + tokens) {
-        ++tokens;
-      }
-      part(x, row, tokens);
-      x.from += static_cast<std::ptrdiff_t>(tokens) * job_.from.token_stride;
-      x.to += static_cast<std::ptrdiff_t>(tokens) * job_.to.token_stride;
-      begin += tokens;
+      tokens.count = consecutive(b, begin, end - begin < most ? end : begin + most);
+      rows_for(x, tokens, row);
+      x.from += static_cast<std::ptrdiff_t>(tokens.count) * tokens.from;
+      x.to += static_cast<std::ptrdiff_t>(tokens.count) * tokens.to;
+      begin += tokens.count;
     }
   }
 
-  /// Where heads lie farther apart than tokens, one head of as many tokens as have rows that follow each other and stay
-  /// in the second cache, or in the room for prepared ones, while the heads pass.
-  std::size_t most_tokens() const {
+  /// Where heads lie farther apart than tokens, each head passes over as many tokens as have rows that stay in the
+  /// second cache meanwhile; rows that must be prepared, over as many as there is room for.
+  std::size_t most_tokens(bool heads_inside) const {
     const bool prepares = !job_.plain_rows || !std::is_same<Row, C>::value;
+    if (heads_inside) return prepares ? 1 : static_cast<std::size_t>(-1);
     const std::size_t room = prepares ? prepared_room : (std::size_t{1} << 18) / (2 * sizeof(Row));
     return room > job_.table.pairs ? room / (job_.table.pairs + 1) : 1;
+  }
+
+  /// From a head to the same one of the next token, where that is not far; else to one further on in this token.
+  static std::ptrdiff_t distance_ahead(const grid& x, std::size_t tokens) {
+    constexpr std::size_t far = std::size_t{1} << 15;
+    const std::ptrdiff_t next = x.outer.from * static_cast<std::ptrdiff_t>(sizeof(From));
+    if (tokens > 1 && absolute(next) <= far) return next;
+    return 16 * x.inner.from * static_cast<std::ptrdiff_t>(sizeof(From));
   }
 
   std::int64_t row_of(std::size_t b, std::size_t t) const {
@@ -96,38 +107,34 @@ class tensor_walk {
     return static_cast<std::int64_t>(position - static_cast<std::uint64_t>(job_.table.first_position));
   }
 
-  /// The heads of x, which starts at the first of `tokens` tokens whose rows follow each other from `row` on.
-  void part(run_of_heads& x, std::int64_t row, std::size_t tokens) const {
+  /// How many tokens from `begin` on, before `end`, have rows that follow each other.
+  std::size_t consecutive(std::size_t b, std::size_t begin, std::size_t end) const {
+    if (job_.where.consecutive()) return end - begin;
+    const std::uint64_t first = static_cast<std::uint64_t>(row_of(b, begin));
+    std::size_t tokens = 1;
+    while (begin + tokens < end && static_cast<std::uint64_t>(row_of(b, begin + tokens)) == first + tokens) ++tokens;
+    return tokens;
+  }
+
+  /// The heads of x, whose `tokens` have rows that follow each other from `row` on.
+  void rows_for(grid& x, head_axis& tokens, std::int64_t row) const {
     const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(row) * job_.table.row_stride;
     const Row* const cos = static_cast<const Row*>(job_.table.cos) + at;
     const Row* const sin = static_cast<const Row*>(job_.table.sin) + at;
-    if (job_.copies_outside) copy_outside(x, tokens);
+    if (job_.copies_outside) copy_outside(x);
     if constexpr (std::is_same<Row, C>::value) {
       if (job_.plain_rows) {
         x.cos = cos;
         x.sin = sin;
-        if (tokens == 1) return kernels_.rotate(x);
-        return tokens_inside(x, job_.table.row_stride, tokens);
+        tokens.row = job_.table.row_stride;
+        return kernels_.rotate(x);
       }
     }
-    prepared(x, cos, sin, tokens);
-  }
-
-  void tokens_inside(const run_of_heads& heads, std::ptrdiff_t row_step, std::size_t tokens) const {
-    run_of_heads x = heads;
-    x.heads = tokens;
-    x.from_stride = job_.from.token_stride;
-    x.to_stride = job_.to.token_stride;
-    x.row_step = row_step;
-    for (std::size_t h = 0; h < heads.heads; ++h) {
-      kernels_.rotate(x);
-      x.from += job_.from.head_stride;
-      x.to += job_.to.head_stride;
-    }
+    prepared(x, tokens.count, cos, sin);
   }
 
   /// With rows that must be converted, gathered or multiplied first; those of several tokens fit into the room.
-  ROTARY_NOINLINE void prepared(run_of_heads x, const Row* cos, const Row* sin, std::size_t tokens) const {
+  ROTARY_NOINLINE void prepared(grid x, std::size_t tokens, const Row* cos, const Row* sin) const {
     C cos_rows[prepared_room], sin_rows[prepared_room];
     x.cos = cos_rows;
     x.sin = sin_rows;
@@ -138,11 +145,8 @@ class tensor_walk {
         kernels_.read_row(cos + row, job_.table.pair_step, x.pairs, job_.cos_factor, cos_rows + t * x.pairs);
         kernels_.read_row(sin + row, job_.table.pair_step, x.pairs, job_.sin_factor, sin_rows + t * x.pairs);
       }
-      if (tokens == 1) {
-        kernels_.rotate(x);
-      } else {
-        tokens_inside(x, static_cast<std::ptrdiff_t>(x.pairs), tokens);
-      }
+      if (tokens > 1) x.inner.row = static_cast<std::ptrdiff_t>(x.pairs);
+      kernels_.rotate(x);
       cos += static_cast<std::ptrdiff_t>(x.pairs) * job_.table.pair_step;
       sin += static_cast<std::ptrdiff_t>(x.pairs) * job_.table.pair_step;
       x.from += first_member(job_.how.pairing, x.pairs);
@@ -151,13 +155,14 @@ class tensor_walk {
   }
 
   /// Channels outside the rotated block.
-  ROTARY_NOINLINE void copy_outside(const run_of_heads& x, std::size_t tokens) const {
+  ROTARY_NOINLINE void copy_outside(const grid& x) const {
     const std::size_t rotated = 2 * job_.table.pairs, before = job_.how.offset;
     const std::size_t behind = job_.from.head_dim - before - rotated;
-    for (std::size_t t = 0; t < tokens; ++t) {
-      for (std::size_t h = 0; h < x.heads; ++h) {
-        const From* const from = x.from + job_.from.at(0, t, h);
-        To* const to = x.to + job_.to.at(0, t, h);
+    for (std::size_t i = 0; i < x.outer.count; ++i) {
+      for (std::size_t k = 0; k < x.inner.count; ++k) {
+        const std::ptrdiff_t outer = static_cast<std::ptrdiff_t>(i), inner = static_cast<std::ptrdiff_t>(k);
+        const From* const from = x.from + (outer * x.outer.from + inner * x.inner.from);
+        To* const to = x.to + (outer * x.outer.to + inner * x.inner.to);
         copy(from - before, to - before, before);
         copy(from + rotated, to + rotated, behind);
       }

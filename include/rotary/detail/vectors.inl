@@ -24,11 +24,28 @@ ROTARY_INLINE vec_t<C, W> load_bytes(const void* from) {
   return v;
 }
 
+template <class V>
+ROTARY_INLINE void write_bits(void* to, V bits) {
+  std::memcpy(to, &bits, sizeof bits);
+}
+/// Past the caches; aligned to the size of the vector.
+template <class T, class V>
+ROTARY_INLINE void write_bits(streamed<T>* to, V bits) {
+#if ROTARY_BACKEND_LANES >= 8
+  if constexpr (sizeof bits >= 16) {
+    __asm__ volatile("vmovntps {%1, (%0)|[%0], %1}" : : "r"(to), "v"(bits) : "memory");
+    return;
+  }
+#endif
+  std::memcpy(static_cast<void*>(to), &bits, sizeof bits);
+}
+
+ROTARY_INLINE void prefetch_line(std::uintptr_t address) { __builtin_prefetch(reinterpret_cast<const void*>(address)); }
+
 template <std::size_t W>
 ROTARY_INLINE vec_t<std::uint32_t, W> select(vec_t<std::int32_t, W> condition, vec_t<std::uint32_t, W> yes,
                                              vec_t<std::uint32_t, W> no) {
-  const vec_t<std::uint32_t, W> mask = reinterpret_cast<vec_t<std::uint32_t, W>>(condition);
-  return (mask & yes) | (~mask & no);
+  return condition ? yes : no;
 }
 
 // 16-bit storage <-> float. The integer forms are those of types.hpp, lane by lane.
@@ -71,7 +88,17 @@ ROTARY_INLINE vec_t<std::uint32_t, W> rounded(vec_t<float, W> value) {
   using u32 = vec_t<std::uint32_t, W>;
   const u32 u = reinterpret_cast<u32>(value);
   const vec_t<std::int32_t, W> magnitude = reinterpret_cast<vec_t<std::int32_t, W>>(u & 0x7fffffffu);
-  return select<W>(magnitude > 0x7f800000, u | 0x400000u, u + 0x7fffu + ((u >> 16) & 1u));
+  const u32 half = select<W>((u & 0x10000u) != 0u, u32{} + 0x8000u, u32{} + 0x7fffu);  // to even
+  return select<W>(magnitude > 0x7f800000, u | 0x400000u, u + half);
+}
+
+/// The payload of a NaN cut to what bfloat16 can hold, so that rounding has nothing to carry.
+template <std::size_t W>
+ROTARY_INLINE vec_t<float, W> with_short_nan(vec_t<float, W> value) {
+  using u32 = vec_t<std::uint32_t, W>;
+  const u32 u = reinterpret_cast<u32>(value);
+  const vec_t<std::int32_t, W> magnitude = reinterpret_cast<vec_t<std::int32_t, W>>(u & 0x7fffffffu);
+  return reinterpret_cast<vec_t<float, W>>(select<W>(magnitude > 0x7f800000, (u & 0xffff0000u) | 0x400000u, u));
 }
 
 template <std::size_t W>
@@ -125,8 +152,7 @@ ROTARY_INLINE vec_t<std::uint16_t, W> narrow(vec_t<float, W> value, float16) {
 template <std::size_t W>
 ROTARY_INLINE vec_t<std::uint64_t, W> select(vec_t<std::int64_t, W> condition, vec_t<std::uint64_t, W> yes,
                                              vec_t<std::uint64_t, W> no) {
-  const vec_t<std::uint64_t, W> mask = reinterpret_cast<vec_t<std::uint64_t, W>>(condition);
-  return (mask & yes) | (~mask & no);
+  return condition ? yes : no;
 }
 
 // double_to_bfloat16_bits of types.hpp, lane by lane.
@@ -174,34 +200,21 @@ ROTARY_INLINE vec_t<C, W> load_vector(const T* from) {
   }
 }
 
-template <class C, std::size_t W, class T>
-ROTARY_INLINE void store_vector(T* to, vec_t<C, W> value) {
+/// The same numbers as T stores them, each rounded once, to nearest even.
+template <class T, class C, std::size_t W>
+ROTARY_INLINE auto to_format(vec_t<C, W> value) {
   if constexpr (std::is_same<T, C>::value) {
-    std::memcpy(to, &value, sizeof value);
+    return value;
   } else if constexpr (std::is_same<T, float>::value || std::is_same<T, double>::value) {
-    const vec_t<T, W> converted = __builtin_convertvector(value, vec_t<T, W>);
-    std::memcpy(to, &converted, sizeof converted);
-  } else if constexpr (std::is_same<C, float>::value) {
-    const vec_t<std::uint16_t, W> bits = narrow<W>(value, T());
-    std::memcpy(to, &bits, sizeof bits);
-  } else if constexpr (std::is_same<T, float16>::value) {
-    const vec_t<std::uint16_t, W> bits = narrow<W>(round_to_odd<W>(value), T());
-    std::memcpy(to, &bits, sizeof bits);
+    return __builtin_convertvector(value, vec_t<T, W>);
+  } else if constexpr (std::is_same<C, double>::value && std::is_same<T, float16>::value) {
+    return narrow<W>(round_to_odd<W>(value), T());
   } else {
-    const vec_t<std::uint16_t, W> bits = narrow<W>(value, T());
-    std::memcpy(to, &bits, sizeof bits);
+    return narrow<W>(value, T());
   }
 }
 
-/// As store_vector, past the caches: for what is written once and too large to stay in them. Aligned to its size.
 template <class C, std::size_t W, class T>
-ROTARY_INLINE void stream_vector(T* to, vec_t<C, W> value) {
-#if ROTARY_BACKEND_LANES >= 8
-  if constexpr (std::is_same<C, double>::value && std::is_same<T, float>::value) {
-    const vec_t<float, W> converted = __builtin_convertvector(value, vec_t<float, W>);
-    __asm__ volatile("vmovntps {%1, (%0)|[%0], %1}" : : "r"(to), "v"(converted) : "memory");
-    return;
-  }
-#endif
-  store_vector<C, W>(to, value);
+ROTARY_INLINE void store_vector(T* to, vec_t<C, W> value) {
+  write_bits(to, to_format<format_to_store<T>, C, W>(value));
 }

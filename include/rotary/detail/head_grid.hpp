@@ -1,6 +1,6 @@
-// What a kernel works on: a run of heads and their rows, in the type it computes in.
-#ifndef ROTARY_DETAIL_HEAD_RUN_HPP
-#define ROTARY_DETAIL_HEAD_RUN_HPP
+// What a kernel works on: a grid of heads and their rows, in the type it computes in.
+#ifndef ROTARY_DETAIL_HEAD_GRID_HPP
+#define ROTARY_DETAIL_HEAD_GRID_HPP
 
 #include <type_traits>
 
@@ -31,29 +31,32 @@ constexpr std::size_t first_member(pairing how, std::size_t pair) {
   return how == pairing::split_half ? pair : 2 * pair;
 }
 
-/// `heads` heads: pointers at the rotated block of the first, and its row in the compute type.
+/// One axis of a grid of heads: how many lie along it, and the elements from one to the next in source, destination and
+/// rows of cos and sin (0: they share a row).
+struct head_axis {
+  std::size_t count;
+  std::ptrdiff_t from, to, row;
+};
+
+/// Heads along two axes: pointers at the rotated block of the first, and its row in the compute type. Either the inner
+/// heads are those of one token and share its row, and the outer axis is that of the tokens, or the other way round.
 template <class From, class To, class C>
-struct head_run {
+struct head_grid {
   const From* from;
   To* to;
-  std::ptrdiff_t from_stride, to_stride;
-  std::size_t heads;
   const C* cos;
   const C* sin;
-  std::ptrdiff_t row_step;  // from the row of a head to that of the next; 0: they share it
-  std::size_t pairs;        // of this row; they may be a part of the block
-  std::size_t half;         // from a channel to its partner under split_half: all pairs of the block
+  head_axis inner, outer;
+  std::size_t pairs;     // of these rows; they may be a part of the block
+  std::size_t half;      // from a channel to its partner under split_half: all pairs of the block
+  std::ptrdiff_t ahead;  // bytes from a head to one that is worth prefetching; 0: none is
 
-  /// On to the next head, and to its row if it has one of its own.
-  template <bool OwnRows>
-  ROTARY_INLINE void step() {
-    from += from_stride;
-    to += to_stride;
-    if constexpr (OwnRows) {
-      cos += row_step;
-      sin += row_step;
-    }
-    --heads;
+  /// On to the next head along `axis`.
+  ROTARY_INLINE void step(const head_axis& axis) {
+    from += axis.from;
+    to += axis.to;
+    cos += axis.row;
+    sin += axis.row;
   }
 };
 

@@ -1,0 +1,248 @@
+// Strict reading of config.json: text with a bounded depth and without repeated keys, values of the type asked for, and
+// a record of what was read, so that what nobody read can be refused.
+#ifndef ROTARY_DETAIL_HUGGINGFACE_KEYS_HPP
+#define ROTARY_DETAIL_HUGGINGFACE_KEYS_HPP
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../error.hpp"
+
+namespace rotary {
+inline namespace ROTARY_ABI {
+namespace detail {
+
+[[noreturn]] inline void refuse(const std::string& key, const std::string& value, const std::string& permitted) {
+  fail("rotary::from_huggingface: %.90s is %.60s; %.200s.", key.c_str(), value.c_str(), permitted.c_str());
+}
+
+[[noreturn]] inline void refuse_missing(const std::string& key, const std::string& remedy) {
+  fail("rotary::from_huggingface: %.90s is missing; %.240s.", key.c_str(), remedy.c_str());
+}
+
+/// A value for an error's text. Not dump(), which descends as deep as the value is nested.
+inline std::string shown(const nlohmann::json& value) {
+  if (value.is_object()) return "an object";
+  if (value.is_number_float() && !is_finite(value.get<double>())) return "not finite";
+  if (!value.is_array()) return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  std::string text = "[";
+  for (std::size_t i = 0; i < value.size() && i < 4; ++i) {
+    text += (i == 0 ? "" : ", ") + (value[i].is_array() ? std::string("a list") : shown(value[i]));
+  }
+  return text + (value.size() > 4 ? ", ...]" : "]");
+}
+
+/// Refuses text that is not JSON, or repeats a key, or holds a number beyond double; names the key it happened at.
+class text_check {
+ public:
+  explicit text_check(const std::string& text) : text_(text) {}
+
+  bool null() { return true; }
+  bool boolean(bool) { return true; }
+  bool number_integer(std::int64_t) { return true; }
+  bool number_unsigned(std::uint64_t) { return true; }
+  bool number_float(double value, const std::string& digits) {
+    // The parser has refused these unless -ffast-math took its test away.
+    if (!is_finite(value)) refuse(path(), "\"" + digits + "\"", "it must be a number that a double can hold");
+    return true;
+  }
+  bool string(std::string&) { return true; }
+  bool binary(nlohmann::json::binary_t&) { return true; }
+  bool start_object(std::size_t) { return enter(); }
+  bool start_array(std::size_t) { return enter(); }
+  bool end_object() { return leave(); }
+  bool end_array() { return leave(); }
+  bool key(std::string& name) {
+    open_.back().key = name;
+    if (!open_.back().seen.insert(name).second) refuse(path(), "stated twice", "each key may appear once");
+    return true;
+  }
+  template <class Error>
+  bool parse_error(std::size_t position, const std::string&, const Error&) {
+    const std::size_t end = position < text_.size() ? position : text_.size();
+    const std::size_t before = end == 0 ? std::string::npos : text_.find_last_of(",:[{\n", end - 1);
+    const std::size_t first = before == std::string::npos ? 0 : before + 1;
+    const std::string value = text_.substr(first, text_.find_first_of(",:]}\n", first) - first);
+    refuse(path().empty() ? "the text" : path(), "\"" + value.substr(0, 40) + "\" at byte " + std::to_string(first),
+           "it must be complete JSON, with numbers that a double can hold (no NaN)");
+  }
+
+ private:
+  struct level {
+    std::string key;
+    std::set<std::string> seen;
+  };
+
+  static constexpr std::size_t most_levels = 64;
+
+  bool enter() {
+    if (open_.size() == most_levels) {
+      refuse(path(), "nested deeper than 64 levels", "configs have fewer than ten. Remove the key");
+    }
+    open_.emplace_back();
+    return true;
+  }
+  bool leave() {
+    open_.pop_back();
+    return true;
+  }
+  std::string path() const {
+    std::string joined;
+    for (const level& at : open_) {
+      if (!at.key.empty()) joined += (joined.empty() ? "" : ".") + at.key;
+    }
+    return joined;
+  }
+
+  const std::string& text_;
+  std::vector<level> open_;
+};
+
+inline nlohmann::json parse_config(const std::string& text) {
+  text_check check(text);
+  nlohmann::json::sax_parse(text, &check);
+  return nlohmann::json::parse(text);
+}
+
+/// An object of the config, with the path to it for errors. A null value counts as absent. Getters throw error naming
+/// path, value and what is permitted.
+class config_object {
+ public:
+  config_object(const nlohmann::json& object, std::string path) : object_(&object), path_(std::move(path)) {
+    if (!object.is_object()) refuse(path_.empty() ? "the config" : path_, shown(object), "it must be an object");
+  }
+
+  const nlohmann::json& raw() const { return *object_; }
+  std::string path_of(const std::string& key) const { return path_.empty() ? key : path_ + "." + key; }
+  const std::string& path() const { return path_; }
+  bool has(const char* key) const { return find(key) != nullptr; }
+  /// Throws error that the value of `key`, which is there, is not permitted.
+  [[noreturn]] void refuse_value(const std::string& key, const std::string& permitted) const {
+    refuse(path_of(key), shown(object_->at(key)), permitted);
+  }
+
+  std::optional<double> number(const char* key) const {
+    const nlohmann::json* const value = find(key);
+    if (value == nullptr) return std::nullopt;
+    const nlohmann::json parsed = as_number(*value);
+    if (!parsed.is_number() || !is_finite(parsed.get<double>())) {
+      refuse_value(key, "it must be a finite number");
+    }
+    return parsed.get<double>();
+  }
+  std::optional<double> positive(const char* key) const {
+    const std::optional<double> value = number(key);
+    if (value && *value <= 0.0) refuse_value(key, "it must be greater than 0");
+    return value;
+  }
+
+  /// Whole numbers may be written as 128.0.
+  std::optional<std::int64_t> integer(const char* key, std::int64_t least, std::int64_t most) const {
+    const std::optional<double> value = number(key);
+    if (!value) return std::nullopt;
+    if (*value != floor(*value)) refuse_value(key, "it must be a whole number");
+    if (*value < static_cast<double>(least) || *value > static_cast<double>(most)) {
+      refuse_value(key, "it must be in [" + std::to_string(least) + ", " + std::to_string(most) + "]");
+    }
+    return static_cast<std::int64_t>(*value);
+  }
+  /// A number of tokens.
+  std::optional<std::int64_t> length(const char* key) const { return integer(key, 1, std::int64_t{1} << 40); }
+
+  std::optional<bool> flag(const char* key) const {
+    const nlohmann::json* const value = find(key);
+    if (value == nullptr) return std::nullopt;
+    if (value->is_number_integer()) return value->get<std::int64_t>() != 0;  // Llama-4 has attn_temperature_tuning: 4
+    if (!value->is_boolean()) refuse_value(key, "it must be true or false");
+    return value->get<bool>();
+  }
+
+  std::optional<std::string> word(const char* key) const {
+    const nlohmann::json* const value = find(key);
+    if (value == nullptr) return std::nullopt;
+    if (!value->is_string()) refuse_value(key, "it must be a string");
+    return value->get<std::string>();
+  }
+
+  /// The list under `key`; each entry is one of its own, not a numeric string.
+  const nlohmann::json* array(const char* key) const {
+    const nlohmann::json* const value = find(key);
+    if (value != nullptr && !value->is_array()) refuse_value(key, "it must be a list");
+    return value;
+  }
+  std::optional<std::vector<double>> numbers(const char* key) const {
+    const nlohmann::json* const values = array(key);
+    if (values == nullptr) return std::nullopt;
+    std::vector<double> result;
+    for (std::size_t i = 0; i < values->size(); ++i) {
+      const nlohmann::json& value = (*values)[i];
+      if (!value.is_number() || !is_finite(value.get<double>())) {
+        refuse(path_of(key) + "[" + std::to_string(i) + "]", shown(value), "it must be a finite number");
+      }
+      result.push_back(value.get<double>());
+    }
+    return result;
+  }
+  std::optional<std::vector<std::size_t>> counts(const char* key, double most) const {
+    const std::optional<std::vector<double>> values = numbers(key);
+    if (!values) return std::nullopt;
+    std::vector<std::size_t> result;
+    for (std::size_t i = 0; i < values->size(); ++i) {
+      const double value = (*values)[i];
+      if (value != floor(value) || value < 0.0 || value > most) {
+        refuse(path_of(key) + "[" + std::to_string(i) + "]", shown((*find(key))[i]),
+               "it must be a whole number from 0 to " + std::to_string(static_cast<std::int64_t>(most)));
+      }
+      result.push_back(static_cast<std::size_t>(value));
+    }
+    return result;
+  }
+
+  /// The object under `key`, also one that is written as a string of JSON.
+  std::optional<config_object> object(const char* key) const {
+    const nlohmann::json* const value = find(key);
+    if (value == nullptr) return std::nullopt;
+    std::shared_ptr<const nlohmann::json> owner = owner_;
+    const nlohmann::json* object = value;
+    if (value->is_string()) {
+      owner = std::make_shared<const nlohmann::json>(parse_config(value->get_ref<const std::string&>()));
+      object = owner.get();
+    }
+    config_object result(*object, path_of(key));
+    result.owner_ = std::move(owner);
+    return result;
+  }
+
+  /// Marks a key as read: the caller knows that it does not bear on the rotation.
+  void pass_over(const std::string& key) const { read_.insert(key); }
+  bool was_read(const std::string& key) const { return read_.count(key) != 0; }
+
+ private:
+  const nlohmann::json* find(const char* key) const {
+    read_.insert(key);
+    const auto found = object_->find(key);
+    return found == object_->end() || found->is_null() ? nullptr : &*found;
+  }
+
+  static nlohmann::json as_number(const nlohmann::json& value) {
+    if (value.is_number()) return value;
+    if (!value.is_string()) return nullptr;
+    return nlohmann::json::parse(value.get_ref<const std::string&>(), nullptr, false);
+  }
+
+  const nlohmann::json* object_;
+  std::string path_;
+  std::shared_ptr<const nlohmann::json> owner_;
+  mutable std::set<std::string> read_;
+};
+
+}  // namespace detail
+}  // namespace ROTARY_ABI
+}  // namespace rotary
+
+#endif

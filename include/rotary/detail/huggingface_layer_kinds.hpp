@@ -1,0 +1,76 @@
+// Which layers are of which kind, in models that alternate between two.
+#ifndef ROTARY_DETAIL_HUGGINGFACE_LAYER_KINDS_HPP
+#define ROTARY_DETAIL_HUGGINGFACE_LAYER_KINDS_HPP
+
+#include "huggingface_layers.hpp"
+
+namespace rotary {
+inline namespace ROTARY_ABI {
+namespace detail {
+
+inline constexpr std::int64_t most_layers = 65536;
+
+/// The kinds by layer_types, which names them.
+inline std::vector<std::size_t> kinds_by_name(const config_object& config, const nlohmann::json& types,
+                                              const layer_scheme& scheme) {
+  std::vector<std::size_t> kinds;
+  for (const nlohmann::json& type : types) {
+    const bool first = type == scheme.kinds[0].name;
+    if (!first && type != scheme.kinds[1].name) {
+      refuse(config.path_of("layer_types"), shown(type), "known are full_attention and sliding_attention");
+    }
+    kinds.push_back(first ? 0 : 1);
+  }
+  return kinds;
+}
+
+/// The kinds by a rule: every interval-th layer is of the first kind.
+inline std::vector<std::size_t> kinds_by_interval(const config_object& config, std::size_t layers,
+                                                  const layer_scheme& scheme) {
+  std::size_t interval = scheme.interval;
+  if (scheme.interval_key != nullptr) {
+    if (const auto own = config.integer(scheme.interval_key, 1, most_layers)) interval = static_cast<std::size_t>(*own);
+  }
+  std::vector<std::size_t> kinds(layers, 1);
+  if (layers == 0) return kinds;
+  if (interval == 0) refuse_missing(config.path_of("layer_types"), "state it: this model type follows no rule");
+  for (std::size_t i = scheme.first_of_interval ? 0 : interval - 1; i < layers; i += interval) kinds[i] = 0;
+  return kinds;
+}
+
+/// For each layer 0 or 1, its kind; empty where the config does not say.
+inline std::vector<std::size_t> kinds_of_layers(const config_object& config, const layer_scheme& scheme) {
+  static constexpr const char* keys[] = {"num_hidden_layers", "n_layer", "num_layers"};
+  const auto stated = first_stated(config, keys, 1, most_layers);
+  const std::size_t layers = stated ? static_cast<std::size_t>(stated->first) : 0;
+  const auto require_entries = [&](const char* key, std::size_t entries) {
+    if (entries < layers) config.refuse_value(key, "it must have " + std::to_string(layers) + " entries");
+  };
+  if (scheme.list_key != nullptr) {
+    if (auto list = config.counts(scheme.list_key, 1.0); list && !list->empty()) {
+      require_entries(scheme.list_key, list->size());
+      return *list;
+    }
+  }
+  if (scheme.index_key != nullptr) {
+    if (config.array(scheme.index_key) == nullptr) refuse_missing(config.path_of(scheme.index_key), "state it");
+    std::vector<std::size_t> kinds(layers, 1);
+    for (const std::size_t layer : config.counts(scheme.index_key, most_layers).value_or(std::vector<std::size_t>())) {
+      if (layer < layers) kinds[layer] = 0;
+    }
+    return kinds;
+  }
+  // Where the kinds have names of their own, layer_types is about the window of attention.
+  const nlohmann::json* const types = config.array("layer_types");
+  if (types != nullptr && std::string(scheme.kinds[0].name) == "full_attention") {
+    require_entries("layer_types", types->size());
+    return kinds_by_name(config, *types, scheme);
+  }
+  return kinds_by_interval(config, layers, scheme);
+}
+
+}  // namespace detail
+}  // namespace ROTARY_ABI
+}  // namespace rotary
+
+#endif

@@ -1,0 +1,261 @@
+// The rotation of one type of layer, from the config, the model's row and the block of scaling parameters that applies.
+#ifndef ROTARY_DETAIL_HUGGINGFACE_LAYERS_HPP
+#define ROTARY_DETAIL_HUGGINGFACE_LAYERS_HPP
+
+#include "huggingface_scaling.hpp"
+
+namespace rotary {
+inline namespace ROTARY_ABI {
+namespace detail {
+
+/// What every type of layer of one model is read from.
+struct model_config {
+  const config_object& config;
+  const huggingface_model& model;
+  std::optional<rotary::pairing> pairing;  // the caller's, which wins
+  std::optional<std::int64_t> max_position_embeddings;
+};
+
+inline constexpr std::int64_t most_channels =
+    65536;  // of a head; what a stated number may make the reader allocate follows
+
+inline void note(layer_rope& layer, const char* field, std::string source) {
+  layer.origins.push_back({field, std::move(source)});
+}
+
+inline std::string of_model(const model_config& from) { return std::string("model_type ") + from.model.model_type; }
+
+/// The first of `keys` that the config states as a whole number, and its place in `keys`.
+template <std::size_t n>
+std::optional<std::pair<std::int64_t, const char*>> first_stated(const config_object& config,
+                                                                 const char* const (&keys)[n], std::int64_t least,
+                                                                 std::int64_t most) {
+  for (const char* key : keys) {
+    if (const auto value = config.integer(key, least, most)) return std::make_pair(*value, key);
+  }
+  return std::nullopt;
+}
+
+inline void read_head_dim(const model_config& from, const layer_kind* kind, layer_rope& layer) {
+  static constexpr const char* keys[] = {"qk_rope_head_dim", "head_dim", "kv_channels", "attention_head_dim"};
+  const auto set = [&](std::int64_t value, std::string source) {
+    layer.head_dim = static_cast<std::size_t>(value);
+    note(layer, "head_dim", std::move(source));
+  };
+  if (kind != nullptr && kind->head_dim_key != nullptr) {
+    if (const auto value = from.config.integer(kind->head_dim_key, 1, most_channels)) {
+      return set(*value, from.config.path_of(kind->head_dim_key));
+    }
+    if (kind->head_dim != 0) return set(static_cast<std::int64_t>(kind->head_dim), of_model(from));
+  }
+  if (const auto stated = first_stated(from.config, keys, 0, most_channels)) {
+    if (stated->first == 0 && stated->second != keys[0])
+      from.config.refuse_value(stated->second, "it must be at least 1");
+    return set(stated->first, from.config.path_of(stated->second));
+  }
+  if (from.model.head_dim != 0) return set(static_cast<std::int64_t>(from.model.head_dim), of_model(from));
+
+  static constexpr const char* widths[] = {"hidden_size", "n_embd", "d_model"};
+  static constexpr const char* counts[] = {"num_attention_heads", "n_head", "num_heads"};
+  const auto width = first_stated(from.config, widths, 1, std::int64_t{1} << 40);
+  const auto heads = first_stated(from.config, counts, 1, most_channels);
+  if (!width || !heads) {
+    refuse_missing(from.config.path_of("head_dim"), "state it, or hidden_size and num_attention_heads");
+  }
+  if (width->first % heads->first != 0 || width->first / heads->first > most_channels) {
+    from.config.refuse_value(width->second, "it must be a multiple of " + std::string(heads->second) + ", " +
+                                                std::to_string(heads->first) + ", of at most 65536 channels a head");
+  }
+  set(width->first / heads->first, from.config.path_of(width->second) + " / " + from.config.path_of(heads->second));
+}
+
+inline void read_theta(const model_config& from, const layer_kind* kind, const config_object* block,
+                       layer_rope& layer) {
+  const auto set = [&](double value, std::string source) {
+    layer.rope_theta = value;
+    note(layer, "rope_theta", std::move(source));
+  };
+  if (from.model.special == peculiarity::chatglm_ratio) {
+    return set(10000.0 * from.config.positive("rope_ratio").value_or(1.0), "10000 * rope_ratio");
+  }
+  const char* const own_key = kind != nullptr && kind->theta_key != nullptr ? kind->theta_key : "rope_theta";
+  if (block != nullptr) {
+    if (const auto value = block->positive("rope_theta")) {
+      from.config.pass_over(own_key);  // the block's wins, as in transformers
+      return set(*value, block->path_of("rope_theta"));
+    }
+  }
+  for (const char* key : {own_key, "rotary_emb_base"}) {
+    if (const auto value = from.config.positive(key)) return set(*value, from.config.path_of(key));
+  }
+  const double theta = kind != nullptr && kind->rope_theta != 0.0 ? kind->rope_theta : from.model.rope_theta;
+  if (theta == 0.0) refuse_missing(from.config.path_of("rope_theta"), "state it: this model type has no default");
+  set(theta, of_model(from));
+}
+
+/// Sets rotary_dim to the one that all keys agree on, and returns the fraction of the head that they stand for.
+inline double read_rotary_dim(const model_config& from, const config_object* block, layer_rope& layer) {
+  double fraction = from.model.partial_rotary_factor;
+  std::size_t dim = 0;
+  std::string source;
+  const auto set = [&](double value, std::size_t channels, std::string key) {
+    if (!source.empty() && channels != dim) {
+      fail("rotary::from_huggingface: %.90s makes %zu channels rotate and %.90s %zu; they must agree. Remove one.",
+           source.c_str(), dim, key.c_str(), channels);
+    }
+    fraction = value;
+    dim = channels;
+    source = std::move(key);
+  };
+  const auto read_fraction = [&](const config_object& object, const char* key) {
+    const std::optional<double> value = object.number(key);
+    if (!value) return;
+    if (*value < 0.0 || *value > 1.0)
+      object.refuse_value(key, "it must be in [0, 1], the part of the head that rotates");
+    set(*value, rotary_dim(layer.head_dim, *value), object.path_of(key));
+  };
+  if (block != nullptr) read_fraction(*block, "partial_rotary_factor");
+  const bool in_block = !source.empty();  // which then wins, as in transformers
+  for (const char* key : {"partial_rotary_factor", "rotary_pct", "rotary_emb_fraction"}) {
+    in_block ? from.config.pass_over(key) : read_fraction(from.config, key);
+  }
+  if (const auto value = from.config.integer("rotary_dim", 0, most_channels)) {
+    const auto channels = static_cast<std::size_t>(*value);
+    if (channels > layer.head_dim || channels % 2 != 0) {
+      from.config.refuse_value("rotary_dim", "it must be even and at most head_dim, " + std::to_string(layer.head_dim));
+    }
+    set(static_cast<double>(channels) / static_cast<double>(layer.head_dim), channels,
+        from.config.path_of("rotary_dim"));
+  }
+  if (source.empty()) set(fraction, rotary_dim(layer.head_dim, fraction), of_model(from));
+  layer.rotary_dim = dim;
+  note(layer, "rotary_dim", source);
+  return fraction;
+}
+
+inline void read_mrope(const model_config& from, const config_object* block, layer_rope& layer) {
+  std::optional<std::vector<std::size_t>> section;
+  mrope_layout how = from.model.mrope;
+  if (block != nullptr) {
+    for (const char* key : {"mrope_section", "xdrope_section"}) {
+      if (!block->has(key)) continue;
+      section = block->counts(key, static_cast<double>(most_channels));
+      note(layer, "mrope", block->path_of(key));
+    }
+    if (how != mrope_layout::height_width_alternating) {
+      if (const auto flag = block->flag("mrope_interleaved")) {
+        how = *flag ? mrope_layout::interleaved : mrope_layout::chunked;
+      }
+    }
+  }
+  if (!section && from.model.section[0] != 0) {
+    section.emplace(from.model.section, from.model.section + 3);
+    note(layer, "mrope", of_model(from));
+  }
+  if (section) layer.mrope = mrope{*section, how};
+  for (const char* key : {"use_mrope", "rope_3d"}) {
+    const std::optional<bool> flag = from.config.flag(key);
+    if (flag && *flag != section.has_value()) {
+      from.config.refuse_value(key, section ? "the model has mrope_section" : "the model has no mrope_section");
+    }
+  }
+}
+
+inline void read_pairing(const model_config& from, layer_rope& layer) {
+  layer.pairing = from.model.pairing;
+  std::string source = of_model(from);
+  const char* const key = from.model.special == peculiarity::mla_softmax ? "rope_interleave" : "rotary_emb_interleaved";
+  if (const auto flag = from.config.flag(key)) {
+    layer.pairing = *flag ? pairing::interleaved : pairing::split_half;
+    source = from.config.path_of(key);
+  }
+  if (from.pairing) {
+    layer.pairing = *from.pairing;
+    source = "the caller";
+  }
+  note(layer, "pairing", std::move(source));
+}
+
+/// What attention multiplies beside the rotation.
+inline void read_temperature(const model_config& from, const config_object* block, layer_rope& layer) {
+  query_temperature temperature;
+  if (from.model.special == peculiarity::llama4_temperature && !layer.rotates()) {
+    if (!from.config.flag("attn_temperature_tuning").value_or(true)) return;
+    temperature.scale = from.config.number("attn_scale").value_or(0.1);
+    temperature.length = from.config.length("floor_scale").value_or(8192);
+    temperature.first = 1;
+    note(layer, "query_temperature", "attn_scale, floor_scale");
+    layer.query_temperature = temperature;
+  }
+  const std::optional<double> beta = block == nullptr ? std::nullopt : block->number("llama_4_scaling_beta");
+  if (beta) {
+    const auto* const policy = std::get_if<yarn>(&layer.scaling);
+    if (policy == nullptr) block->refuse_value("llama_4_scaling_beta", "it needs rope_type yarn");
+    temperature.scale = *beta;
+    temperature.length = policy->original_max_position_embeddings;
+    note(layer, "query_temperature", block->path_of("llama_4_scaling_beta"));
+    layer.query_temperature = temperature;
+  }
+}
+
+/// Qwen-1 states its scaling beside, not inside, a block.
+inline void read_qwen1(const model_config& from, layer_rope& layer) {
+  const bool dynamic = from.config.flag("use_dynamic_ntk").value_or(true);
+  const bool log_n = from.config.flag("use_logn_attn").value_or(true);
+  const std::optional<std::int64_t> trained = from.config.integer("seq_length", 2, std::int64_t{1} << 40);
+  if (!dynamic && !log_n) return;
+  if (!trained) refuse_missing(from.config.path_of("seq_length"), "use_dynamic_ntk and use_logn_attn need it");
+  if (dynamic) {
+    layer.scaling = qwen_dynamic_ntk{*trained};
+    note(layer, "scaling", "use_dynamic_ntk, seq_length");
+  }
+  if (log_n) {
+    layer.query_temperature = query_temperature{query_temperature::rule::log_n, 0.0, *trained, 0};
+    note(layer, "query_temperature", "use_logn_attn, seq_length");
+  }
+}
+
+inline void read_layer_scaling(const model_config& from, const config_object& block, double fraction,
+                               layer_rope& layer) {
+  layer.scaling = read_scaling(block, {from.config, from.max_position_embeddings}, from.model.special);
+  if (auto* const policy = std::get_if<proportional>(&layer.scaling)) {
+    policy->partial_rotary_factor = fraction;
+    layer.rotary_dim = layer.head_dim;
+    note(layer, "rotary_dim", "head_dim: proportional");
+  }
+  const auto* const policy = std::get_if<yarn>(&layer.scaling);
+  if (policy != nullptr && from.model.special == peculiarity::mla_softmax) {
+    const double mscale_all_dim = block.number("mscale_all_dim").value_or(0.0);
+    layer.softmax_scale_multiplier = softmax_scale_multiplier(policy->factor, mscale_all_dim);
+    if (mscale_all_dim != 0.0) note(layer, "softmax_scale_multiplier", block.path_of("mscale_all_dim"));
+  }
+  note(layer, "scaling", block.path());
+}
+
+/// `theta_block` may state rope_theta, `block` the rest; either may be null.
+inline layer_rope read_layer(const model_config& from, const layer_kind* kind, const config_object* theta_block,
+                             const config_object* block) {
+  layer_rope layer;
+  if (kind != nullptr) layer.name = kind->name;
+  read_head_dim(from, kind, layer);
+  read_pairing(from, layer);
+  const bool never = from.model.special == peculiarity::never_rotates || layer.head_dim == 0;
+  if (never || (kind != nullptr && !kind->rotates)) {
+    note(layer, "rotary_dim", of_model(from) + ": these layers do not rotate");
+  } else {
+    read_theta(from, kind, theta_block, layer);
+    const double fraction = read_rotary_dim(from, block, layer);
+    if (block != nullptr) read_layer_scaling(from, *block, fraction, layer);
+    if (from.model.special == peculiarity::qwen1) read_qwen1(from, layer);
+    read_mrope(from, block, layer);
+  }
+  read_temperature(from, block, layer);
+  require_consistent("from_huggingface", layer);
+  return layer;
+}
+
+}  // namespace detail
+}  // namespace ROTARY_ABI
+}  // namespace rotary
+
+#endif

@@ -1,0 +1,101 @@
+// A file's bytes: mapped where the system can, else read.
+#ifndef ROTARY_DETAIL_MAPPED_FILE_HPP
+#define ROTARY_DETAIL_MAPPED_FILE_HPP
+
+#include <cstddef>
+#include <utility>
+
+#if defined(__unix__) || defined(__APPLE__)
+#  include <fcntl.h>
+#  include <sys/mman.h>
+#  include <sys/stat.h>
+#  include <unistd.h>
+#  define ROTARY_POSIX 1
+#else
+#  include <fstream>
+#  include <vector>
+#  define ROTARY_POSIX 0
+#endif
+
+#include "../error.hpp"
+
+namespace rotary {
+inline namespace ROTARY_ABI {
+namespace detail {
+
+[[noreturn]] inline void fail_to_open(const char* function, const char* path) {
+  fail("rotary::%s: path is \"%.200s\"; it must be a file that can be read. Check its name and permissions.", function,
+       path);
+}
+
+#if ROTARY_POSIX
+
+/// Of a mapped file only the pages that are looked at are read. It must not be shortened while it is mapped: the
+/// system ends a program that reads beyond its new end.
+class mapped_file {
+ public:
+  mapped_file(const char* function, const char* path) {
+    // O_NONBLOCK: a pipe is refused below, not waited for.
+    const int file = ::open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (file < 0) fail_to_open(function, path);
+    struct stat status;
+    void* memory = MAP_FAILED;
+    bool empty = false;
+    if (::fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_size >= 0 &&
+        static_cast<unsigned long long>(status.st_size) <= static_cast<std::size_t>(-1) / 2) {
+      size_ = static_cast<std::size_t>(status.st_size);
+      empty = size_ == 0;  // cannot be mapped
+      if (!empty) memory = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file, 0);
+    }
+    ::close(file);
+    if (empty) return;
+    if (memory == MAP_FAILED) fail_to_open(function, path);
+    data_ = static_cast<const unsigned char*>(memory);
+  }
+  mapped_file(mapped_file&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+  mapped_file& operator=(mapped_file&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
+  ~mapped_file() {
+    if (data_ != nullptr) ::munmap(const_cast<unsigned char*>(data_), size_);
+  }
+
+  const unsigned char* data() const { return data_; }
+  std::size_t size() const { return size_; }
+
+ private:
+  const unsigned char* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+#else
+
+class mapped_file {
+ public:
+  mapped_file(const char* function, const char* path) {
+    std::ifstream file(path, std::ios::binary | std::ios::ate);
+    const std::streamoff size = file ? static_cast<std::streamoff>(file.tellg()) : -1;
+    if (size < 0) fail_to_open(function, path);
+    bytes_.resize(static_cast<std::size_t>(size));
+    file.seekg(0);
+    file.read(reinterpret_cast<char*>(bytes_.data()), size);
+    if (!file) fail_to_open(function, path);
+  }
+
+  const unsigned char* data() const { return bytes_.data(); }
+  std::size_t size() const { return bytes_.size(); }
+
+ private:
+  std::vector<unsigned char> bytes_;
+};
+
+#endif
+
+}  // namespace detail
+}  // namespace ROTARY_ABI
+}  // namespace rotary
+
+#endif

@@ -1,0 +1,156 @@
+// A model's config.json -> rope. The only header that needs nlohmann/json (3.9 or later); not included by rotary.hpp.
+//
+//     const rotary::rope rope = rotary::from_huggingface_file("Llama-3.1-8B/config.json");
+//
+// Honours every key of the text part that bears on the rotation, under all spellings of transformers 4 and 5 and of the
+// models' own code, and refuses what it cannot honour by rotary::error with the key, its value and what is permitted:
+// unknown model types, unknown scaling types, unknown keys in a block of scaling parameters, and keys beside it that
+// name rope and that the model type has no use for. detail/huggingface_models.hpp lists the model types.
+#ifndef ROTARY_HUGGINGFACE_HPP
+#define ROTARY_HUGGINGFACE_HPP
+
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "detail/huggingface_layer_kinds.hpp"
+#include "detail/huggingface_parts.hpp"
+#include "rope.hpp"
+
+namespace rotary {
+inline namespace ROTARY_ABI {
+
+/// What the caller knows and the config or the library does not.
+struct huggingface_options {
+  /// How the checkpoint's channels pair up, for a model type that the library does not know (which must then state its
+  /// rope_theta) or for permuted weights. A wrong pairing gives wrong results without an error, so it is not guessed.
+  std::optional<rotary::pairing> pairing = std::nullopt;
+  /// Keys, without their path, that the caller has found not to bear on the rotation; others unknown are refused.
+  std::vector<std::string> ignored_keys = {};
+};
+
+namespace detail {
+
+inline huggingface_model model_of(const config_object& config, const std::string& model_type,
+                                  const huggingface_options& options) {
+  if (const huggingface_model* const known = find_huggingface_model(model_type)) return *known;
+  if (options.pairing) return {model_type.c_str(), *options.pairing, 0.0};
+  if (model_type.empty()) refuse_missing(config.path_of("model_type"), "state it, or huggingface_options::pairing");
+  refuse(config.path_of("model_type"), "\"" + model_type + "\"",
+         "the library does not know how its channels pair up. State huggingface_options::pairing");
+}
+
+/// The blocks of a nested rope_parameters by type of layer.
+inline std::map<std::string, config_object> blocks_by_type(const config_object& nested) {
+  std::map<std::string, config_object> blocks;
+  for (const auto& item : nested.raw().items()) {
+    const std::optional<config_object> block = nested.object(item.key().c_str());
+    if (!block)
+      nested.refuse_value(item.key(), "it must be an object. Say {\"rope_type\": \"default\"} for no scaling");
+    blocks.emplace(item.key(), *block);
+  }
+  return blocks;
+}
+
+/// One type of layer for each block; layer_types says which layers.
+inline void read_nested_types(const model_config& from, const std::map<std::string, config_object>& blocks,
+                              rope& result) {
+  std::map<std::string, std::size_t> index;
+  for (const auto& [name, block] : blocks) {
+    const layer_kind kind = {name.c_str(), true, true, nullptr, 0.0};
+    index.emplace(name, result.types.size());
+    result.types.push_back(read_layer(from, &kind, &block, &block));
+  }
+  if (const nlohmann::json* const types = from.config.array("layer_types")) {
+    for (const nlohmann::json& type : *types) {
+      const auto found = type.is_string() ? index.find(type.get<std::string>()) : index.end();
+      if (found == index.end())
+        refuse(from.config.path_of("layer_types"), shown(type), "rope_parameters has no such key");
+      result.type_of_layer.push_back(found->second);
+    }
+  }
+}
+
+inline void read_types(const model_config& from, const layer_scheme* scheme, const config_object* flat,
+                       const std::map<std::string, config_object>& blocks, rope& result) {
+  if (scheme == nullptr && !blocks.empty()) return read_nested_types(from, blocks, result);
+  if (scheme == nullptr) {
+    result.types.push_back(read_layer(from, nullptr, flat, flat));
+    return;
+  }
+  for (const auto& own : blocks) {
+    if (own.first == scheme->kinds[0].name || own.first == scheme->kinds[1].name) continue;
+    refuse(own.second.path(), "a block", "model_type " + result.model_type + " has no such type of layer");
+  }
+  for (const layer_kind& kind : scheme->kinds) {
+    const auto own = blocks.find(kind.name);
+    const config_object* const block = own != blocks.end() ? &own->second : kind.scaled ? flat : nullptr;
+    const bool shares_theta = kind.theta_key != nullptr && std::string(kind.theta_key) == "rope_theta";
+    result.types.push_back(read_layer(from, &kind, block == nullptr && shares_theta ? flat : block, block));
+  }
+  result.type_of_layer = kinds_of_layers(from.config, *scheme);
+}
+
+inline rope read_rope(const nlohmann::json& root, const huggingface_options& options) {
+  rope result;
+  const config_object config = text_part(config_object(root, ""), result.model_type);
+  huggingface_model model = model_of(config, result.model_type, options);
+  if (!config_rotates(config, model)) model.special = peculiarity::never_rotates;
+  static constexpr const char* lengths[] = {"max_position_embeddings", "n_positions", "seq_length",
+                                            "max_sequence_length", "max_seq_len"};
+  const auto longest = first_stated(config, lengths, 1, std::int64_t{1} << 40);
+  if (longest) {
+    result.max_position_embeddings = longest->first;
+    result.origins.push_back({"max_position_embeddings", config.path_of(longest->second)});
+  }
+  const std::optional<config_object> block = scaling_block(config);
+  const bool nested = block && is_nested(*block);
+  std::map<std::string, config_object> blocks;
+  if (nested) blocks = blocks_by_type(*block);
+  const bool alike = model.special == peculiarity::exaone_window && !config.has("sliding_window");
+  const model_config from = {config, model, options.pairing,
+                             longest ? std::optional<std::int64_t>(longest->first) : std::nullopt};
+  read_types(from, alike ? nullptr : model.layers, block && !nested ? &*block : nullptr, blocks, result);
+
+  const auto every = [](const std::string&) { return true; };
+  if (model.special != peculiarity::never_rotates) {
+    refuse_unread(config, concerns_rope, "model_type " + result.model_type, options.ignored_keys);
+    if (block && !nested) refuse_unread(*block, every, "rope_type " + rope_type_of(*block), options.ignored_keys);
+  }
+  for (const auto& [name, own] : blocks) {
+    refuse_unread(own, every, "rope_type " + rope_type_of(own), options.ignored_keys);
+  }
+  return result;
+}
+
+}  // namespace detail
+
+/// The rotation that a parsed config.json describes. Throws error as said above.
+inline rope from_huggingface(const nlohmann::json& config, const huggingface_options& options = {}) {
+  return detail::read_rope(config, options);
+}
+
+/// The same of the file's text. Throws error also where it is not JSON, nests deeper than 64 levels or repeats a key.
+inline rope from_huggingface_text(const std::string& text, const huggingface_options& options = {}) {
+  return detail::read_rope(detail::parse_config(text), options);
+}
+
+/// The same of a file. Throws error also where it cannot be read.
+inline rope from_huggingface_file(const std::string& path, const huggingface_options& options = {}) {
+  std::ifstream file(path, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  if (!file.good() && !file.eof()) {
+    detail::fail("rotary::from_huggingface_file: path is \"%.200s\"; it must be a file that can be read. Check it.",
+                 path.c_str());
+  }
+  return from_huggingface_text(text, options);
+}
+
+}  // namespace ROTARY_ABI
+}  // namespace rotary
+
+#endif

@@ -1,0 +1,134 @@
+// Large calls ask for lines ahead and write past the caches. Here all calls do, and must not change a single bit.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstring>
+#include <rotary/rotary.hpp>
+#include <type_traits>
+#include <vector>
+
+#include "every_backend.hpp"
+#include "reference.hpp"
+
+namespace {
+
+using rotary::detail::memory_habits;
+
+constexpr memory_habits never = {~std::size_t{0}, ~std::size_t{0}}, always = {0, 0};
+
+class habits_for_a_while {
+ public:
+  explicit habits_for_a_while(memory_habits habits) : before_(rotary::detail::memory_habits_in_use()) {
+    rotary::detail::memory_habits_in_use() = habits;
+  }
+  ~habits_for_a_while() { rotary::detail::memory_habits_in_use() = before_; }
+  habits_for_a_while(const habits_for_a_while&) = delete;
+  habits_for_a_while& operator=(const habits_for_a_while&) = delete;
+
+ private:
+  memory_habits before_;
+};
+
+struct shape {
+  std::size_t batch, tokens, heads, head_dim, rotary_dim, offset;
+  std::size_t size() const { return batch * tokens * heads * head_dim; }
+};
+
+// Blocks that fill whole lines, blocks that do not, channels that do not rotate, one head, heads farther apart than the
+// caches' lines are many.
+constexpr shape shapes[] = {{1, 9, 4, 128, 128, 0}, {2, 3, 5, 64, 64, 0},    {1, 7, 3, 192, 64, 128},
+                            {1, 5, 3, 96, 96, 0},   {2, 4, 3, 80, 40, 8},    {1, 33, 1, 256, 256, 0},
+                            {1, 6, 2, 192, 64, 66}, {1, 3, 2, 4096, 4096, 0}};
+
+template <class From, class To>
+struct pair_of_types {
+  using from = From;
+  using to = To;
+};
+
+template <class Pair>
+class MemoryHabits : public testing::Test {
+ protected:
+  using From = typename Pair::from;
+  using To = typename Pair::to;
+  using Row = std::conditional_t<std::is_same<From, double>::value, double, float>;
+
+  // What one call leaves in `room` numbers around a destination that starts `shift` numbers after a line's begin.
+  static std::vector<To> result(const shape& of, const rotary::layout& how, bool head_major, std::size_t shift,
+                                const rotary::table<Row>& table, memory_habits habits) {
+    const habits_for_a_while meanwhile(habits);
+    reference::random_bits random(7);
+    std::vector<From> from(of.size());
+    for (From& x : from) x = static_cast<From>(static_cast<float>(random.next_unit()));
+    constexpr std::size_t line = 64 / sizeof(To);
+    std::vector<To> to(of.size() + 3 * line, To(0.25f));
+    const std::uintptr_t address = reinterpret_cast<std::uintptr_t>(to.data());
+    To* const start = to.data() + (64 - address % 64) % 64 / sizeof(To) + shift;
+    const auto view = [&](auto* data) {
+      return head_major ? rotary::bhsd(data, of.batch, of.heads, of.tokens, of.head_dim)
+                        : rotary::bshd(data, of.batch, of.tokens, of.heads, of.head_dim);
+    };
+    rotary::rotate(view(static_cast<const From*>(from.data())), view(start), table, 130901, how);
+    std::vector<To> everything(start - shift, start - shift + of.size() + 2 * line);
+    return everything;
+  }
+};
+
+using Pairs = testing::Types<pair_of_types<float, float>, pair_of_types<float, rotary::bfloat16>,
+                             pair_of_types<rotary::bfloat16, rotary::bfloat16>, pair_of_types<float, rotary::float16>,
+                             pair_of_types<rotary::float16, float>, pair_of_types<double, double>>;
+class names_of_pairs {
+ public:
+  template <class Pair>
+  static std::string GetName(int index) {
+    return std::to_string(index) + "_" + std::to_string(8 * sizeof(typename Pair::from)) + "_to_" +
+           std::to_string(8 * sizeof(typename Pair::to)) + "_bits";
+  }
+};
+TYPED_TEST_SUITE(MemoryHabits, Pairs, names_of_pairs);
+
+TYPED_TEST(MemoryHabits, ChangeNoBit) {
+  constexpr std::size_t element = sizeof(typename TypeParam::to);
+  for (const shape& of : shapes) {
+    const rotary::table<typename TestFixture::Row> table(rotary::make_spectrum(of.rotary_dim, 10000.0), 64, 130900);
+    for (const rotary::pairing how : {rotary::pairing::split_half, rotary::pairing::interleaved}) {
+      for (const bool head_major : {false, true}) {
+        for (const std::size_t shift : {std::size_t{0}, std::size_t{1}, std::size_t{3}}) {
+          SCOPED_TRACE(testing::Message()
+                       << "[" << of.batch << ", " << of.tokens << ", " << of.heads << ", " << of.head_dim
+                       << "], rotary_dim " << of.rotary_dim << ", offset " << of.offset << ", heads before tokens "
+                       << head_major << ", shifted by " << shift);
+          backends::on_each([&](rotary::backend) {
+            const rotary::layout layout(how, of.offset);
+            const auto plain = TestFixture::result(of, layout, head_major, shift, table, never);
+            const auto careful = TestFixture::result(of, layout, head_major, shift, table, always);
+            EXPECT_EQ(0, std::memcmp(plain.data(), careful.data(), plain.size() * element));
+          });
+        }
+      }
+    }
+  }
+}
+
+// In place there is nothing to write past the caches, but lines to ask for: also beyond the end of the tensor.
+TEST(MemoryHabitsInPlace, ChangeNoBit) {
+  for (const shape& of : shapes) {
+    const rotary::table<float> table(rotary::make_spectrum(of.rotary_dim, 10000.0), 64, 130900);
+    for (const rotary::pairing how : {rotary::pairing::split_half, rotary::pairing::interleaved}) {
+      backends::on_each([&](rotary::backend) {
+        std::vector<float> once[2];
+        for (std::vector<float>& x : once) {
+          const habits_for_a_while meanwhile(&x == &once[0] ? never : always);
+          reference::random_bits random(8);
+          for (std::size_t i = 0; i < of.size(); ++i) x.push_back(static_cast<float>(random.next_unit()));
+          rotary::rotate(rotary::bshd(x.data(), of.batch, of.tokens, of.heads, of.head_dim), table, 130901,
+                         rotary::layout(how, of.offset));
+        }
+        EXPECT_EQ(0, std::memcmp(once[0].data(), once[1].data(), of.size() * sizeof(float)))
+            << of.head_dim << " " << of.rotary_dim;
+      });
+    }
+  }
+}
+
+}  // namespace
