@@ -184,12 +184,12 @@ class step_table {
     if (!source_.ready()) {
       detail::fail("rotary::step_table::assign: this table was moved from; use the one that it became.");
     }
-    if (!std::is_integral<P>::value || !source_.takes_any_integer()) check_positions<wide>(planes);
+    const std::uint64_t bits = check_positions<wide>(planes);
     if (detail::multiply_overflows(tokens, 2 * pairs_)) {
       detail::fail("rotary::step_table::assign: tokens is %zu; that many rows of %zu numbers exceed the address space.",
                    tokens, 2 * pairs_);
     }
-    source_.reach(bits_to_reach<wide>(planes));
+    source_.reach(bits);
     if (numbers_.size() < tokens * 2 * pairs_) numbers_ = detail::buffer<T>(tokens * 2 * pairs_);
     rows_ = tokens;
     wide of_token[axis_map::most_axes];
@@ -200,20 +200,17 @@ class step_table {
     }
   }
 
+  // Returns what the positions ask of the digit tables.
   template <class Wide, class P>
-  ROTARY_NOINLINE void check_positions(const position_planes<P>& planes) const {
-    for (std::size_t a = 0; a < planes.axes; ++a) {
-      for (std::size_t t = 0; t < planes.tokens; ++t) {
-        source_.check("step_table::assign", Wide{planes.at(a, t)}, a);
-      }
-    }
-  }
-
-  template <class Wide, class P>
-  static std::uint64_t bits_to_reach(const position_planes<P>& planes) {
+  std::uint64_t check_positions(const position_planes<P>& planes) const {
+    const bool all_are_right = std::is_integral<P>::value && source_.takes_any_integer();
     std::uint64_t bits = 0;
     for (std::size_t a = 0; a < planes.axes; ++a) {
-      for (std::size_t t = 0; t < planes.tokens; ++t) bits |= detail::row_source::bits_to_reach(Wide{planes.at(a, t)});
+      for (std::size_t t = 0; t < planes.tokens; ++t) {
+        const Wide position = planes.at(a, t);
+        if (!all_are_right) source_.check("step_table::assign", position, a);
+        bits |= source_.bits_to_reach(position);
+      }
     }
     return bits;
   }

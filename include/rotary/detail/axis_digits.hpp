@@ -21,15 +21,13 @@ class axis_digits {
     for (std::size_t a = 0; a < axes.axes(); ++a) make_masks(a);
   }
 
-  /// The row of a token whose position on each axis is at[axes]: cos[pairs] and sin[pairs].
+  /// The row of a token whose position on each axis is at[axes], all within reach: cos[pairs] and sin[pairs].
   template <class Row>
   void row(const phasors& of, const std::int64_t* at, Row* cos, Row* sin) {
     if (!several() || !read(at)) return of.row(at[0], cos, sin);
-    merge(of, 0);
-    product_job job(view(merged_[0].row), pairs(), 1);
+    product_job job(merge(of, 0), pairs(), 1);
     for (unsigned digit = 1; digit < phasors::most_digits && all_bits_ >> (8 * digit) != 0; ++digit) {
-      merge(of, digit);
-      job.multiply_by(view(merged_[digit].row));
+      job.multiply_by(merge(of, digit));
     }
     multiply_rows<Row>(job, cos, sin);
   }
@@ -81,21 +79,20 @@ class axis_digits {
   }
 
   // Brings the merged row of one digit up to date.
-  void merge(const phasors& of, unsigned digit) {
+  phasor_row merge(const phasors& of, unsigned digit) {
     merged_row& to = merged_[digit];
+    double* const cos = to.row.cos.data();
+    double* const sin = to.row.sin.data();
     for (std::size_t a = 0; a < places_.size(); ++a) {
       const place& p = places_.data()[a];
       const std::uint64_t value = (p.distance >> (8 * digit)) % phasors::radix;
       if (to.held[a] == (value | p.sign)) continue;
       to.held[a] = value | p.sign;
-      const phasor_row from = of.digit_row(digit, static_cast<std::size_t>(value));
       const range& own = ends_.data()[a];
-      merge_row({from.cos, from.sin, p.sign, masks_.data() + a * pairs(), own.begin, own.end, to.row.cos.data(),
-                 to.row.sin.data()});
+      merge_row({of.digit_row(digit, value), p.sign, masks_.data() + a * pairs(), own.begin, own.end, cos, sin});
     }
+    return {cos, sin};
   }
-
-  static phasor_row view(const phasor_rows& row) { return {row.cos.data(), row.sin.data()}; }
 
   axis_map axes_;
   buffer<range> ends_;         // [axes], from the first to behind the last pair of an axis

@@ -78,8 +78,7 @@ struct product_job {
 
 /// Pairs [begin, end) of a row of cos and sin, as far as the mask has all bits set, put into another row.
 struct merge_job {
-  const double* from_cos;  // [pairs], as all below
-  const double* from_sin;
+  phasor_row from;     // [pairs], as all below
   std::uint64_t sign;  // bits to change in the sines
   const std::uint64_t* mask;
   std::size_t begin, end;

@@ -2,8 +2,8 @@
 
 /// Replaces the pairs whose mask has all bits set. The bits of `sign` are changed in the sines.
 inline void merge_row(const merge_job& job) {
-  const double* const from_cos = job.from_cos;
-  const double* const from_sin = job.from_sin;
+  const double* const from_cos = job.from.cos;
+  const double* const from_sin = job.from.sin;
   const std::uint64_t* const masks = job.mask;
   double* const to_cos = job.cos;
   double* const to_sin = job.sin;
