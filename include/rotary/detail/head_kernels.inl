@@ -253,14 +253,12 @@ ROTARY_NOINLINE void rotate_whole_blocks(const head_grid<From, To, C>& grid) {
   }
 }
 
-// All other heads. Without prefetching: their loops have no address register to spare.
+// One step of the outer axis, for all other heads. Without prefetching: their loops have no address register to spare.
 template <bool OwnRows, class V, std::size_t Vectors, pairing Read, pairing Write, class From, class To, class C>
 ROTARY_NOINLINE void rotate_parts(const head_grid<From, To, C>& grid) {
   head_grid<From, To, C> x = grid;
   x.ahead = 0;
-  for (std::size_t left = grid.outer.count; left != 0; --left, x.step(grid.outer)) {
-    rotate_by_width<OwnRows, V, Vectors, Read, Write>(x);
-  }
+  rotate_by_width<OwnRows, V, Vectors, Read, Write>(x);
 }
 
 template <bool OwnRows, pairing Read, pairing Write, class From, class To, class C>
@@ -280,7 +278,10 @@ ROTARY_INLINE void rotate_by_type(const head_grid<From, To, C>& grid) {
     if (stream || (!OwnRows && factor * grid.pairs == V::size)) return rotate_whole_blocks<OwnRows, V, 1, Read>(grid);
   }
   constexpr std::size_t most = OwnRows && vectors > 2 ? 2 : vectors;  // large blocks only save loads of shared rows
-  rotate_parts<OwnRows, V, most, Read, Write>(grid);
+  head_grid<From, To, C> x = grid;
+  for (std::size_t left = grid.outer.count; left != 0; --left, x.step(grid.outer)) {
+    rotate_parts<OwnRows, V, most, Read, Write>(x);
+  }
 }
 
 /// Rotates a grid of heads. Stored is To, or what is stored as To by an instruction of its own.
