@@ -253,12 +253,14 @@ ROTARY_NOINLINE void rotate_whole_blocks(const head_grid<From, To, C>& grid) {
   }
 }
 
-// One step of the outer axis, for all other heads. Without prefetching: their loops have no address register to spare.
+// All other heads. Without prefetching: their loops have no address register to spare.
 template <bool OwnRows, class V, std::size_t Vectors, pairing Read, pairing Write, class From, class To, class C>
 ROTARY_NOINLINE void rotate_parts(const head_grid<From, To, C>& grid) {
   head_grid<From, To, C> x = grid;
   x.ahead = 0;
-  rotate_by_width<OwnRows, V, Vectors, Read, Write>(x);
+  for (std::size_t left = grid.outer.count; left != 0; --left, x.step(grid.outer)) {
+    rotate_by_width<OwnRows, V, Vectors, Read, Write>(x);
+  }
 }
 
 template <bool OwnRows, pairing Read, pairing Write, class From, class To, class C>
@@ -268,22 +270,17 @@ ROTARY_INLINE void rotate_by_type(const head_grid<From, To, C>& grid) {
                          std::is_base_of<bfloat16, format_to_store<To>>::value;
   using V = std::conditional_t<twins, twin<widest<float>>, lanes<C, widest<C>>>;
   constexpr std::size_t vectors = ROTARY_BACKEND_VECTORS * factor / (twins ? 2 : 1);
-  const std::size_t run = factor * grid.pairs;
   if constexpr (Read == Write) {
-    if (run % (vectors * V::size) == 0) return rotate_whole_blocks<OwnRows, V, vectors, Read>(grid);
-  }
-  if constexpr (Read == Write && vectors > 1 && !OwnRows) {
-    if (run % (vectors / 2 * V::size) == 0) return rotate_whole_blocks<OwnRows, V, vectors / 2, Read>(grid);
-  }
-  if constexpr (!std::is_same<To, format_to_store<To>>::value) {
-    rotate_whole_blocks<OwnRows, V, 1, Read>(grid);  // what is streamed has no tails
-  } else {
-    constexpr std::size_t most = OwnRows && vectors > 2 ? 2 : vectors;  // large blocks only save loads of shared rows
-    head_grid<From, To, C> x = grid;
-    for (std::size_t left = grid.outer.count; left != 0; --left, x.step(grid.outer)) {
-      rotate_parts<OwnRows, V, most, Read, Write>(x);
+    const std::size_t rest = factor * grid.pairs % (vectors * V::size);
+    if (rest == 0) return rotate_whole_blocks<OwnRows, V, vectors, Read>(grid);
+    if constexpr (vectors > 2 && !OwnRows) {
+      if (rest == vectors / 2 * V::size) return rotate_whole_blocks<OwnRows, V, vectors / 2, Read>(grid);
     }
+    constexpr bool stream = !std::is_same<To, format_to_store<To>>::value;
+    if (stream || (!OwnRows && factor * grid.pairs == V::size)) return rotate_whole_blocks<OwnRows, V, 1, Read>(grid);
   }
+  constexpr std::size_t most = OwnRows && vectors > 2 ? 2 : vectors;  // large blocks only save loads of shared rows
+  rotate_parts<OwnRows, V, most, Read, Write>(grid);
 }
 
 /// Rotates a grid of heads. Stored is To, or what is stored as To by an instruction of its own.

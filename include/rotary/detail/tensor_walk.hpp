@@ -59,7 +59,8 @@ class tensor_walk {
   void rectangle(std::size_t b, std::size_t begin, std::size_t end, std::size_t h, std::size_t heads) const {
     const head_axis of_heads = {heads, job_.from.head_stride, job_.to.head_stride, 0};
     const head_axis of_tokens = {1, job_.from.token_stride, job_.to.token_stride, 0};
-    const bool heads_inside = end - begin == 1 || (heads > 1 && absolute(of_heads.from) <= absolute(of_tokens.from));
+    const bool closer = absolute(of_heads.from) <= absolute(of_tokens.from);
+    const bool heads_inside = end - begin == 1 || (heads > 1 && (closer || !job_.by_address));
     grid x = {reinterpret_cast<const From*>(job_.from.address) + job_.from.at(b, begin, h) + job_.how.offset,
               reinterpret_cast<To*>(job_.to.address) + job_.to.at(b, begin, h) + job_.how.offset,
               nullptr,
@@ -82,8 +83,8 @@ class tensor_walk {
     }
   }
 
-  /// Where heads lie farther apart than tokens, each head passes over as many tokens as have rows that stay in the
-  /// second cache meanwhile; rows that must be prepared, over as many as there is room for.
+  /// With tokens inside, each head passes over as many of them as have rows that stay in the second cache meanwhile;
+  /// rows that must be prepared, over as many as there is room for.
   std::size_t most_tokens(bool heads_inside) const {
     const bool prepares = !job_.plain_rows || !std::is_same<Row, C>::value;
     if (heads_inside) return prepares ? 1 : static_cast<std::size_t>(-1);
