@@ -25,9 +25,11 @@ class axis_digits {
   template <class Row>
   void row(const phasors& of, const std::int64_t* at, Row* cos, Row* sin) {
     if (!several() || !read(at)) return of.row(at[0], cos, sin);
-    product_job job(merge(of, 0), pairs(), 1);
+    merge(of, 0);
+    product_job job(merged_[0].view(), pairs(), 1);
     for (unsigned digit = 1; digit < phasors::most_digits && all_bits_ >> (8 * digit) != 0; ++digit) {
-      job.multiply_by(merge(of, digit));
+      merge(of, digit);
+      job.multiply_by(merged_[digit].view());
     }
     multiply_rows<Row>(job, cos, sin);
   }
@@ -49,6 +51,7 @@ class axis_digits {
     explicit merged_row(const axis_map& axes) : row(axes.pairs()), held(axes.axes()) {
       for (std::uint64_t& digit : held) digit = phasors::radix;  // none
     }
+    phasor_row view() const { return {row.cos.data(), row.sin.data()}; }
   };
 
   std::size_t pairs() const { return axes_.pairs(); }
@@ -70,36 +73,40 @@ class axis_digits {
     bool differ = false;
     all_bits_ = 0;
     for (std::size_t a = 0; a < places_.size(); ++a) {
-      const std::uint64_t distance = distance_from_zero(at[a]);
-      places_.data()[a] = {distance, std::uint64_t{at[a] < 0} << 63};
-      all_bits_ |= distance;
+      const place now = {distance_from_zero(at[a]), std::uint64_t{at[a] < 0} << 63};
+      place& before = places_[a];
+      changed_bits_ |= now.sign == before.sign ? now.distance ^ before.distance : ~std::uint64_t{0};
+      all_bits_ |= now.distance;
+      before = now;
       differ = differ || at[a] != at[0];
     }
     return differ;
   }
 
   // Brings the merged row of one digit up to date.
-  phasor_row merge(const phasors& of, unsigned digit) {
+  void merge(const phasors& of, unsigned digit) {
+    const std::uint64_t of_digit = std::uint64_t{phasors::radix - 1} << (8 * digit);
+    if ((changed_bits_ & of_digit) == 0) return;
+    changed_bits_ &= ~of_digit;
     merged_row& to = merged_[digit];
-    double* const cos = to.row.cos.data();
-    double* const sin = to.row.sin.data();
     for (std::size_t a = 0; a < places_.size(); ++a) {
-      const place& p = places_.data()[a];
+      const place& p = places_[a];
       const std::uint64_t value = (p.distance >> (8 * digit)) % phasors::radix;
       if (to.held[a] == (value | p.sign)) continue;
       to.held[a] = value | p.sign;
       const range& own = ends_.data()[a];
-      merge_row({of.digit_row(digit, value), p.sign, masks_.data() + a * pairs(), own.begin, own.end, cos, sin});
+      merge_row({of.digit_row(digit, value), p.sign, masks_.data() + a * pairs(), own.begin, own.end, to.row.cos.data(),
+                 to.row.sin.data()});
     }
-    return {cos, sin};
   }
 
   axis_map axes_;
   buffer<range> ends_;         // [axes], from the first to behind the last pair of an axis
-  buffer<place> places_;       // [axes], of the token
+  list<place> places_;         // [axes], of the token
   list<std::uint64_t> masks_;  // [axes, pairs], all bits set where the pair reads the axis
   merged_row merged_[phasors::most_digits];
-  std::uint64_t all_bits_ = 0;  // of the distances of the token
+  std::uint64_t all_bits_ = 0;               // of the distances of the token
+  std::uint64_t changed_bits_ = ~all_bits_;  // of the distances since a row of their digit was merged
 };
 
 }  // namespace detail
