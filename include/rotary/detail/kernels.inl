@@ -6,5 +6,7 @@
 #  include "lanes_portable.inl"
 #endif
 #include "head_kernels.inl"
-#include "row_merge.inl"
-#include "row_products.inl"
+#if !ROTARY_BACKEND_FP16  // rows of tables are made in double
+#  include "row_merge.inl"
+#  include "row_products.inl"
+#endif

@@ -108,7 +108,7 @@ class phasors {
     constexpr std::size_t much = std::size_t{1} << 24, line = 64;
     const std::uintptr_t places = reinterpret_cast<std::uintptr_t>(cos) | reinterpret_cast<std::uintptr_t>(sin) |
                                   (static_cast<std::uintptr_t>(row_stride) | pairs_) * sizeof(Row);
-    return sizeof(Row) == sizeof(float) && count * 2 * pairs_ >= much / sizeof(Row) && places % line == 0;
+    return std::is_same<Row, float>::value && count * 2 * pairs_ >= much / sizeof(Row) && places % line == 0;
   }
 
   void angle_row(double position, double multiplier, double* cos, double* sin) const {

@@ -60,9 +60,8 @@ ROTARY_INLINE void multiply_rows_as(const product_job& job, Row* to_cos, Row* to
 /// Complex products in double, rounded once into the rows of a table.
 template <class Row>
 void multiply_rows(const product_job& job, Row* to_cos, Row* to_sin) {
-  if (job.stream) {
-    multiply_rows_as<streamed<Row>>(job, to_cos, to_sin);
-  } else {
-    multiply_rows_as<Row>(job, to_cos, to_sin);
+  if constexpr (std::is_same<Row, float>::value) {
+    if (job.stream) return multiply_rows_as<streamed<Row>>(job, to_cos, to_sin);
   }
+  multiply_rows_as<Row>(job, to_cos, to_sin);
 }
