@@ -31,9 +31,9 @@ void plot(const std::string& json, const std::string& output, const char* argv0)
   if (pipe == nullptr) throw std::runtime_error("--plot: cannot start a shell to run " + script.string() + ".");
   std::fwrite(json.data(), 1, json.size(), pipe);
   if (pclose(pipe) == 0) return;
-  throw std::runtime_error("--plot " + output + " was not drawn. Install matplotlib (Debian: python3-matplotlib); " +
-                           "for another Python than the first one, pipe --json into <python> " + script.string() + " " +
-                           output + ".");
+  throw std::runtime_error("--plot " + output + " was not drawn, as said above. It needs a python3 with matplotlib " +
+                           "(Debian: python3-matplotlib); with another Python, pipe --json into <python> " +
+                           script.string() + " " + output + ".");
 }
 
 }  // namespace inspect
