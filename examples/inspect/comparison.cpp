@@ -17,6 +17,8 @@ std::string policy_text(const rotary::scaling& scaling) {
   return text;
 }
 
+std::string theta_text(const rotary::layer_rope& layer) { return layer.rotates() ? decimal(layer.rope_theta) : "none"; }
+
 std::string temperature_text(const std::optional<rotary::query_temperature>& temperature) {
   if (!temperature) return "none";
   const bool stepped = temperature->how == rotary::query_temperature::rule::stepped;
@@ -39,7 +41,7 @@ std::vector<setting_difference> settings_that_differ(const layer_inspection& a, 
       {"rotary_dim", std::to_string(a.layer.rotary_dim), std::to_string(b.layer.rotary_dim)},
       {"offset", std::to_string(a.layer.offset), std::to_string(b.layer.offset)},
       {"pairing", name_of(a.layer.pairing), name_of(b.layer.pairing)},
-      {"rope_theta", decimal(a.layer.rope_theta), decimal(b.layer.rope_theta)},
+      {"rope_theta", theta_text(a.layer), theta_text(b.layer)},
       {"scaling", policy_text(a.layer.scaling), policy_text(b.layer.scaling)},
       {"attention_factor", decimal(a.spectrum.magnitude()), decimal(b.spectrum.magnitude())},
       {"softmax_scale_multiplier", decimal(a.layer.softmax_scale_multiplier),

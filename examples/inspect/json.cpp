@@ -90,7 +90,7 @@ json layer_json(const layer_inspection& of, std::int64_t context) {
           {"rotary_dim", layer.rotary_dim},
           {"offset", layer.offset},
           {"pairing", name_of(layer.pairing)},
-          {"rope_theta", number(layer.rope_theta)},
+          {"rope_theta", layer.rotates() ? number(layer.rope_theta) : json()},
           {"policy", rotary::describe(layer.scaling).name},
           {"parameters", parameters_of(layer.scaling)},
           {"attention_factor", of.spectrum.magnitude()},

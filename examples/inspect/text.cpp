@@ -43,19 +43,24 @@ std::string regions_text(const layer_inspection& of) {
 /// Which positions the model has met.
 std::string ranges_text(const layer_inspection& of, const inspection& all) {
   const std::int64_t longest = all.rope.max_position_embeddings;
+  const auto range = [](std::int64_t positions) {
+    return positions == 0 ? std::string("not stated\n") : "positions " + range_text(positions) + "\n";
+  };
   std::string text;
-  if (of.original_context != 0) {
-    text += "  trained range before scaling: positions " + range_text(of.original_context) + "\n";
-    const auto known = of.positions_of_known_angles();
-    text +=
-        "  no pair meets an angle from beyond that range at positions " + (known ? range_text(*known) : "0 on") + "\n";
+  if (of.original_context == longest) {
+    text += "  trained range (max_position_embeddings): " + range(longest);
   } else {
-    text += "  trained range before scaling: not stated\n";
+    text += "  trained range before scaling: " + range(of.original_context);
+    text += "  range that the files promise (max_position_embeddings): " + range(longest);
   }
-  text += "  range that the files promise: " +
-          (longest == 0 ? "not stated" : "positions " + range_text(longest) + " (max_position_embeddings)") + "\n";
+  const auto known = of.positions_of_known_angles();
+  if (of.original_context != 0 && known != of.original_context) {
+    text += "  no pair meets an angle from beyond its trained range at positions " +
+            (known ? range_text(*known) : "0 on") + "\n";
+  }
   if (longest != 0 && all.context > longest) {
-    text += "  OUTSIDE of it: positions " + std::to_string(longest) + " to " + std::to_string(all.context - 1) + "\n";
+    text += "  OUTSIDE of max_position_embeddings: positions " + std::to_string(longest) + " to " +
+            std::to_string(all.context - 1) + "\n";
   }
   return text;
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -254,25 +255,76 @@ TEST(TrainedRange, PositionsWhoseAnglesAreKnown) {
   EXPECT_TRUE(hunyuan.at("positions_of_known_angles").is_null());
 }
 
+void expect_said(const std::string& arguments, std::initializer_list<const char*> parts) {
+  const std::string text = run(arguments).out;
+  for (const char* const part : parts) EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+}
+
 TEST(TrainedRange, IsSaidInWords) {
-  const std::string text = run(config_file("llama-3.1-8b") + " --context 200000").out;
-  for (const char* const part : {"before scaling: positions 0 to 8191\n", "range at positions 0 to 65535\n",
-                                 "promise: positions 0 to 131071 ", "OUTSIDE of it: positions 131072 to 199999\n",
-                                 "pairs: 0 to 28 kept, 29 to 34 blended, 35 to 63 interpolated\n"}) {
-    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
-  }
+  expect_said(config_file("llama-3.1-8b") + " --context 200000",
+              {"  trained range before scaling: positions 0 to 8191\n",
+               "  range that the files promise (max_position_embeddings): positions 0 to 131071\n",
+               "  no pair meets an angle from beyond its trained range at positions 0 to 65535\n",
+               "  OUTSIDE of max_position_embeddings: positions 131072 to 199999\n",
+               "  pairs: 0 to 28 kept, 29 to 34 blended, 35 to 63 interpolated\n"});
+  expect_said(config_file("mistral-7b-v0.1"),
+              {"  trained range (max_position_embeddings): positions 0 to 32767\n  pairs: 0 to 63 kept\n"});
+  expect_said(config_file("gemma-3-12b"), {"  trained range before scaling: not stated\n"});
+}
+
+TEST(TrainedRange, OfConfigsThatStateNoLength) {
+  const scratch files;
+  const json config = {{"model_type", "llama"}, {"head_dim", 8}, {"rope_theta", 1e4}};
+  const std::string path = files.file("config.json", config.dump());
+  expect_said(path, {"\nlayers of type all\n", "  trained range (max_position_embeddings): not stated\n"});
+  EXPECT_TRUE(json_of(path).at("context").is_null());
+  EXPECT_EQ(json_of(path).at("types").at(0).at("curves").at("score"), json::array());
+  expect_refused(path + " --compare " + path, {"--context is missing"});
+}
+
+TEST(Text, SaysWhichLayersDoNotRotate) {
+  const scratch files;
+  const json config = {{"model_type", "smollm3"},       {"hidden_size", 2048},     {"num_attention_heads", 16},
+                       {"num_hidden_layers", 4},        {"rope_theta", 5000000.0}, {"max_position_embeddings", 65536},
+                       {"no_rope_layers", {1, 1, 0, 1}}};
+  const std::string path = files.file("config.json", config.dump());
+  expect_said(path,
+              {"layers of type nope: 2\n", "\nlayers of type nope: no rotation\n", "layers of type all: 0-1, 3\n"});
+  const json nope = json_of(path + " --layer 2").at("types").at(0);
+  EXPECT_EQ(nope.at("rotary_dim"), 0);
+  EXPECT_EQ(nope.at("inv_freq"), json::array());
+  EXPECT_TRUE(nope.at("rope_theta").is_null());
 }
 
 TEST(Text, NamesTheKeyOfEachValueAndListsEachPair) {
+  expect_said(config_file("llama-3.1-8b"),
+              {"head_dim: 128  [hidden_size / num_attention_heads]\n", "rope_theta: 500000  [rope_theta]\n",
+               "pairing: split_half  [model_type llama]\n", "attention_factor (magnitude of cos and sin): 1\n",
+               "     0          6.3  1.00000000e+00      1.0000  kept\n",
+               "    63   20473564.1  3.06892599e-07      8.0000  interpolated\n"});
+  expect_said(config_file("qwen3-vl-8b"), {"  pair  axis   wavelength", "\n     4     1 "});
+}
+
+// The lines of the README's example follow each other in what is printed, except where it says that it left some out.
+TEST(Text, IsAsTheReadmeShows) {
+  const std::string readme = tool::contents(ROTARY_README), command = "$ rotary-inspect Llama-3.1-8B\n";
+  ASSERT_NE(readme.find(command), std::string::npos);
+  const std::size_t first = readme.find(command) + command.size();
+  std::istringstream lines(readme.substr(first, readme.find("```", first) - first));
   const std::string text = run(config_file("llama-3.1-8b")).out;
-  for (const char* const part :
-       {"head_dim: 128  [hidden_size / num_attention_heads]\n", "rope_theta: 500000  [rope_theta]\n",
-        "pairing: split_half  [model_type llama]\n", "attention_factor (magnitude of cos and sin): 1\n",
-        "     0          6.3  1.00000000e+00      1.0000  kept\n",
-        "    63   20473564.1  3.06892599e-07      8.0000  interpolated\n"}) {
-    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+  std::size_t at = 0, compared = 0;
+  bool left_out = false;
+  for (std::string line; std::getline(lines, line); left_out = line == "   …") {
+    if (line == "   …") continue;
+    line += "\n";
+    const std::size_t found = text.find(line, at);
+    ASSERT_NE(found, std::string::npos) << line;
+    EXPECT_TRUE(left_out || found == at) << line;
+    at = found + line.size();
+    ++compared;
   }
-  EXPECT_NE(run(config_file("qwen3-vl-8b")).out.find("pair  axis"), std::string::npos);
+  EXPECT_EQ(at, text.size());
+  EXPECT_GE(compared, 20u);
 }
 
 // ---- curves
@@ -345,11 +397,9 @@ TEST(Compare, LargestAngleDifference) {
 }
 
 TEST(Compare, SettingsInWordsAndOtherNumbersOfPairs) {
-  const std::string text = run(config_file("glm-4-9b-chat") + " --compare " + config_file("llama-3-8b")).out;
-  for (const char* const part : {"rotary_dim: 64  |  128\n", "pairing: interleaved  |  split_half\n",
-                                 "angles cannot be compared: 32 and 64 pairs\n"}) {
-    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
-  }
+  expect_said(config_file("glm-4-9b-chat") + " --compare " + config_file("llama-3-8b"),
+              {"rotary_dim: 64  |  128\n", "pairing: interleaved  |  split_half\n",
+               "angles cannot be compared: 32 and 64 pairs\n"});
   const json gemma = json_of(config_file("gemma-3-12b") + " --compare " + config_file("gemma-2b"));
   ASSERT_EQ(gemma.at("comparisons").size(), 2u);
   EXPECT_EQ(gemma.at("comparisons").at(1).at("different_settings"), json::object());

@@ -21,9 +21,10 @@ TEST(Plot, SvgHasAllPanelsWithTheirUnits) {
   const auto got = run(config_file("gemma-3-12b") + " --context 200000 --plot \"" + path + "\"", python);
   ASSERT_EQ(got.status, 0) << got.err;
   const std::string svg = contents(path);
-  for (const char* const part : {"<svg", "wavelength (tokens per turn)", "distance of query and key (tokens)",
-                                 "position (tokens)", "largest error of an angle (radians)", "full_attention, linear scaling",
-                                 "sliding_attention, no scaling", "original context: 128K", "context: 200,000"}) {
+  for (const char* const part :
+       {"<svg", "wavelength (tokens per turn)", "distance of query and key (tokens)", "position (tokens)",
+        "largest error of an angle (radians)", "full_attention, linear scaling", "sliding_attention, no scaling",
+        "original context: 128K", "context: 200,000"}) {
     EXPECT_NE(svg.find(part), std::string::npos) << part;
   }
 }
