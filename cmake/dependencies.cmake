@@ -1,4 +1,4 @@
-# Libraries of the tests and benchmarks: the installed ones if there are any, else these releases are downloaded.
+# Libraries of the tests, benchmarks and tools: the installed ones if there are any, else these releases are downloaded.
 # The library itself needs none of them.
 include(FetchContent)
 
@@ -7,6 +7,8 @@ set(INSTALL_GTEST OFF)
 set(BENCHMARK_ENABLE_TESTING OFF)
 set(BENCHMARK_ENABLE_INSTALL OFF)
 set(JSON_BuildTests OFF)
+set(CLI11_BUILD_TESTS OFF)
+set(CLI11_BUILD_EXAMPLES OFF)
 
 FetchContent_Declare(
   googletest SYSTEM
@@ -23,6 +25,11 @@ FetchContent_Declare(
   URL https://github.com/nlohmann/json/releases/download/v3.11.3/json.tar.xz
   URL_HASH SHA256=d6c65aca6b1ed68e7a182f4757257b107ae403032760ed6ef121c9d55e81757d
   FIND_PACKAGE_ARGS)
+FetchContent_Declare(
+  cli11 SYSTEM
+  URL https://github.com/CLIUtils/CLI11/archive/v2.3.2.tar.gz
+  URL_HASH SHA256=aac0ab42108131ac5d3344a9db0fdf25c4db652296641955720a4fbe52334e22
+  FIND_PACKAGE_ARGS NAMES CLI11)
 # Eigen's own build adds hundreds of targets for headers that need none: SOURCE_SUBDIR names a directory that it lacks.
 FetchContent_Declare(
   eigen
@@ -31,7 +38,8 @@ FetchContent_Declare(
   SOURCE_SUBDIR headers-only
   FIND_PACKAGE_ARGS NAMES Eigen3)
 
-# Makes the named dependencies available as GTest::*, benchmark::*, nlohmann_json::nlohmann_json, Eigen3::Eigen.
+# Makes the named dependencies available as GTest::*, benchmark::*, nlohmann_json::nlohmann_json, CLI11::CLI11,
+# Eigen3::Eigen.
 macro(rotary_need)
   FetchContent_MakeAvailable(${ARGN})
   if(eigen_SOURCE_DIR AND NOT TARGET Eigen3::Eigen)

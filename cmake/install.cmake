@@ -27,3 +27,10 @@ cmake_path(RELATIVE_PATH CMAKE_INSTALL_FULL_INCLUDEDIR BASE_DIRECTORY
            "${CMAKE_INSTALL_PREFIX}/${pkgconfig_dir}" OUTPUT_VARIABLE includedir_from_pc)
 configure_file("${CMAKE_CURRENT_LIST_DIR}/rotary.pc.in" "${PROJECT_BINARY_DIR}/rotary.pc" @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/rotary.pc" DESTINATION "${pkgconfig_dir}")
+
+# rotary_install_tool(<target> <script>...): a program and the scripts that it runs, in one directory. `cmake --install
+# <build> --component tools` installs the tools alone.
+function(rotary_install_tool target)
+  install(TARGETS ${target} RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT tools)
+  install(PROGRAMS ${ARGN} DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT tools)
+endfunction()

@@ -1,0 +1,121 @@
+// rotary-inspect: shows the rotation that a model's files describe. examples/inspect/inspection.hpp has what it works
+// out, examples/inspect/rotary-inspect-plot what it draws.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdint>
+#include <iostream>
+#include <map>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "comparison.hpp"
+#include "inspection.hpp"
+#include "json.hpp"
+#include "model.hpp"
+#include "plot.hpp"
+#include "text.hpp"
+
+namespace {
+
+struct command_line {
+  std::string model, other, plot;
+  std::optional<std::int64_t> context;
+  std::optional<std::size_t> layer;
+  bool json = false;
+  inspect::reader_options reader;
+};
+
+void add_options(CLI::App& app, command_line& to) {
+  static const std::map<std::string, rotary::pairing> pairings = {{"split_half", rotary::pairing::split_half},
+                                                                  {"interleaved", rotary::pairing::interleaved}};
+  app.add_option("model", to.model, "config.json, a directory that holds one, or a GGUF file")
+      ->required()
+      ->option_text("MODEL");
+  app.add_option("--context", to.context,
+                 "Length of the sequence to rotate; default: max_position_embeddings, with --compare the larger one")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40))
+      ->option_text("TOKENS");
+  app.add_option("--layer", to.layer, "Show the type of this layer alone, counted from 0")->option_text("NUMBER");
+  app.add_option("--compare", to.other,
+                 "A second model: which settings differ, and by which angles at the position --context")
+      ->option_text("MODEL");
+  app.add_flag("--json", to.json, "Print everything, for programs");
+  app.add_option("--plot", to.plot, "Draw wavelengths, decay of scores, and errors of float32 angles (.svg or .png)")
+      ->option_text("FILE");
+  app.add_option("--pairing", to.reader.pairing, "split_half or interleaved: for model types that are not known")
+      ->transform(CLI::CheckedTransformer(pairings))
+      ->option_text("PAIRING");
+  app.add_option("--ignore-key", to.reader.ignored_keys,
+                 "A key of config.json that does not bear on the rotation, though it looks so; may be repeated")
+      ->take_all()
+      ->expected(1)
+      ->option_text("KEY");
+}
+
+/// Throws where --plot could not be drawn, before anything is read.
+void check(const command_line& line) {
+  const auto ends_with = [&](const std::string& end) {
+    return line.plot.size() > end.size() && line.plot.compare(line.plot.size() - end.size(), end.size(), end) == 0;
+  };
+  if (!line.plot.empty() && !ends_with(".svg") && !ends_with(".png")) {
+    throw std::runtime_error("--plot is " + line.plot + "; it must end in .svg or .png.");
+  }
+}
+
+/// `all()` is what programs read, `text()` what people read.
+template <class Json, class Text>
+void show(const command_line& line, const char* argv0, const Json& all, const Text& text) {
+  if (!line.plot.empty()) inspect::plot(all().dump(), line.plot, argv0);
+  std::cout << (line.json ? all().dump(1) + "\n" : text());
+}
+
+void show_one(const command_line& line, const rotary::rope& model, const char* argv0) {
+  const inspect::inspection one = inspect::inspect_rope(line.model, model, line.context, line.layer);
+  show(
+      line, argv0, [&] { return inspect::to_json(one); }, [&] { return inspect::report(one); });
+}
+
+void show_two(const command_line& line, const rotary::rope& first, const rotary::rope& second, const char* argv0) {
+  const std::int64_t context =
+      line.context.value_or(std::max(first.max_position_embeddings, second.max_position_embeddings));
+  if (context == 0) {
+    throw std::runtime_error("--context is missing; neither model states max_position_embeddings. Give --context " +
+                             std::string("<tokens>, the position at which angles are compared."));
+  }
+  const inspect::inspection one = inspect::inspect_rope(line.model, first, context, line.layer);
+  const inspect::inspection other = inspect::inspect_rope(line.other, second, context, line.layer);
+  const std::vector<inspect::comparison> all = inspect::compare(one, other, context);
+  show(
+      line, argv0, [&] { return inspect::to_json(all, one, other, context); },
+      [&] { return inspect::report(all, one, other, context); });
+}
+
+void run(const command_line& line, const char* argv0) {
+  check(line);
+  const rotary::rope first = inspect::read_model(line.model, line.reader);
+  if (line.other.empty()) {
+    show_one(line, first, argv0);
+  } else {
+    show_two(line, first, inspect::read_model(line.other, line.reader), argv0);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("Shows the rotary position embedding that a model's files describe.", "rotary-inspect");
+  command_line line;
+  add_options(app, line);
+  try {
+    app.parse(argc, argv);
+    run(line, argv[0]);
+  } catch (const CLI::ParseError& refused) {
+    return app.exit(refused) == 0 ? 0 : 2;
+  } catch (const std::exception& refused) {
+    std::cerr << "rotary-inspect: " << refused.what() << "\n";
+    return 2;
+  }
+  return 0;
+}
