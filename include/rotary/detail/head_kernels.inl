@@ -241,15 +241,13 @@ ROTARY_NOINLINE void rotate_whole_blocks(const head_grid<From, To, C>& grid) {
   const std::size_t run = P == pairing::interleaved ? 2 * grid.pairs : grid.pairs;
   head_grid<From, To, C> x = grid;
   for (std::size_t left = grid.outer.count; left != 0; --left, x.step(grid.outer)) {
-    std::size_t first = 0;
-    do {
+    for (std::size_t first = 0; first < run; first += Vectors * V::size) {
       if constexpr (P == pairing::split_half) {
         split_half_block<OwnRows, V, Vectors, false>(x, first);
       } else {
         interleaved_block<OwnRows, V, Vectors, false>(x, first);
       }
-      first += Vectors * V::size;
-    } while (first < run);
+    }
   }
 }
 
