@@ -19,6 +19,7 @@ namespace {
 
 using nlohmann::json;
 using refusals::expect_refused;
+using rotary::axis_map;
 using rotary::from_huggingface;
 using rotary::from_huggingface_file;
 using rotary::from_huggingface_text;
@@ -1002,7 +1003,7 @@ TEST(Models, PublishedSettings) {
       {R"({"model_type":"glm4","head_dim":128,"partial_rotary_factor":0.5})", 128, 64, 1e4, 'G'},
       {R"({"model_type":"glm","head_dim":128})", 128, 64, 1e4, 'G'},
       {R"({"model_type":"glm4_moe","head_dim":128,"rope_theta":1000000})", 128, 64, 1e6, 'N'},
-      {R"({"model_type":"gpt_oss","head_dim":64})", 64, 64, 150000, 'N'},
+      {R"({"model_type":"gpt_oss","head_dim":64,"rope_scaling":{"rope_type":"default"}})", 64, 64, 150000, 'N'},
       {R"({"model_type":"internlm2","hidden_size":4096,"num_attention_heads":32,"rope_theta":1e6})", 128, 128, 1e6,
        'N'},
       {R"({"model_type":"minicpm","hidden_size":2304,"num_attention_heads":36})", 64, 64, 1e4, 'N'},
@@ -1086,6 +1087,39 @@ TEST(Models, SectionsThatTheDefaultsDoNotCover) {
 }
 
 // transformers takes 64, whatever the head has.
+TEST(Models, ScalingThatATransformersClassWouldAdd) {
+  for (const char* type : {"apertus", "gpt_oss", "ministral3"}) {
+    for (const char* null_key : {"rope_scaling", "other"}) {
+      expect_refused(
+          [&] {
+            from_huggingface({{"model_type", type}, {"head_dim", 64}, {"rope_theta", 1e6}, {null_key, nullptr}});
+          },
+          "from_huggingface", {"rope_scaling is missing", "default"});
+    }
+  }
+}
+
+TEST(Models, InterleavedIsSaidTwiceByQwen3Omni) {
+  const auto with = [](const json& more) {
+    json block = {{"rope_type", "default"}, {"mrope_section", {24, 20, 20}}};
+    block.update(more);
+    return json{{"model_type", "qwen3_omni_moe_text"}, {"head_dim", 128}, {"rope_scaling", block}};
+  };
+  const axis_map expected = rotary::mrope_interleaved({24, 20, 20});
+  EXPECT_EQ(layer_of(with({{"interleaved", true}, {"mrope_interleaved", true}})).axes(), expected);
+  EXPECT_EQ(layer_of(with({{"interleaved", true}})).axes(), expected);
+  expect_refused(
+      [&] {
+        from_huggingface(with({{"interleaved", false}, {"mrope_interleaved", true}}));
+      },
+      "from_huggingface", {"rope_scaling.interleaved is false", "mrope_interleaved"});
+  expect_refused(
+      [] {
+        from_huggingface(llama({{"rope_scaling", {{"rope_type", "default"}, {"interleaved", true}}}}));
+      },
+      "from_huggingface", {"rope_scaling.interleaved is true", "ignored_keys"});
+}
+
 TEST(Models, RotaryDimOfGptJMustBeStated) {
   for (const char* type : {"gptj", "codegen"}) {
     expect_refused(

@@ -152,6 +152,12 @@ inline void read_mrope(const model_config& from, const config_object* block, lay
         how = *flag ? mrope_layout::interleaved : mrope_layout::chunked;
       }
     }
+    if (from.model.section[0] != 0) {  // Qwen3-Omni says it twice
+      const std::optional<bool> again = block->flag("interleaved");
+      if (again && *again != (how == mrope_layout::interleaved)) {
+        block->refuse_value("interleaved", "it must equal mrope_interleaved");
+      }
+    }
   }
   if (!section && from.model.section[0] != 0) {
     section.emplace(from.model.section, from.model.section + 3);
@@ -248,6 +254,10 @@ inline layer_rope read_layer(const model_config& from, const layer_kind* kind, c
   if (never || (kind != nullptr && !kind->rotates)) {
     note(layer, "rotary_dim", of_model(from) + ": these layers do not rotate");
   } else {
+    if (block == nullptr && from.model.special == peculiarity::scaling_must_be_stated) {
+      refuse_missing(from.config.path_of("rope_scaling"),
+                     "state it, {\"rope_type\": \"default\"} for none: engines differ in what they do without it");
+    }
     read_theta(from, kind, theta_block, layer);
     const double fraction = read_rotary_dim(from, block, layer);
     if (block != nullptr) read_layer_scaling(from, *block, fraction, layer);

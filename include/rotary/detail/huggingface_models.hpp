@@ -86,6 +86,7 @@ enum class peculiarity : unsigned char {
   chatglm_ratio,              // theta is 10000 * rope_ratio
   qwen1,                      // use_dynamic_ntk, use_logn_attn
   positions_must_be_stated,   // without position_embedding_type there is no rotation
+  scaling_must_be_stated,     // transformers' class has a scaling of its own where there is none
   rotary_dim_must_be_stated,  // transformers takes 64 where it is missing, all of the head where it is null
   phi3_su,                    // "yarn" with short_factor and long_factor means longrope
   never_rotates
@@ -112,7 +113,7 @@ constexpr mrope_layout chunked = mrope_layout::chunked, interleaved = mrope_layo
 
 // A wrong pairing gives wrong results without an error: take a row from the model's own code, or leave it out.
 inline constexpr huggingface_model rows[] = {
-    {"apertus", half, 0.0},
+    {"apertus", half, 0.0, 1.0, 0, peculiarity::scaling_must_be_stated},
     {"arcee", half, 10000.0},
     {"bitnet", half, 0.0},
     {"chatglm", inter, 10000.0, 0.5, 0, peculiarity::chatglm_ratio},
@@ -147,7 +148,7 @@ inline constexpr huggingface_model rows[] = {
     {"glm_ocr", inter, 10000.0, 1.0, 0, plain, nullptr, chunked, {8, 12, 12}},
     {"glm_ocr_text", inter, 10000.0, 1.0, 0, plain, nullptr, chunked, {8, 12, 12}},
     {"gpt_neox", half, 10000.0, 0.25},
-    {"gpt_oss", half, 150000.0, 1.0, 64},
+    {"gpt_oss", half, 150000.0, 1.0, 64, peculiarity::scaling_must_be_stated},
     {"gptj", inter, 10000.0, 1.0, 0, peculiarity::rotary_dim_must_be_stated},
     {"granite", half, 10000.0},
     {"granitemoe", half, 10000.0},
@@ -169,7 +170,7 @@ inline constexpr huggingface_model rows[] = {
     {"mimo_v2_flash", half, 0.0, 0.334, 192, plain, &mimo_layers},
     {"minicpm", half, 10000.0},
     {"minimax_m2", half, 0.0, 1.0, 128},
-    {"ministral3", half, 0.0, 1.0, 128},
+    {"ministral3", half, 0.0, 1.0, 128, peculiarity::scaling_must_be_stated},
     {"mistral", half, 10000.0},
     {"mixtral", half, 0.0},
     {"mllama", half, 500000.0, 1.0, 0, plain, &mllama_layers},
