@@ -37,7 +37,7 @@ constexpr unsigned yarn_grok = 1u << 13;             ///< yarn_attn_factor multi
 constexpr unsigned yarn_untruncated = 1u << 14;  ///< the model was trained so; the file does not say it, ggml truncates
 constexpr unsigned layers_have_no_names = 1u << 15;  ///< those at rest are called "nope", the others "all"
 
-constexpr unsigned gemma_sliding = sliding_unscaled | sliding_10000 | only_with_window;
+constexpr unsigned gemma_layers = sliding_unscaled | sliding_10000 | only_with_window;
 constexpr unsigned deepseek = rotated_part_alone | log_multiplier_tenth;
 
 struct gguf_architecture {
@@ -100,11 +100,11 @@ inline const gguf_architecture* find_gguf_architecture(std::string_view name) {
       {"falcon", split_half},
       {"falcon-h1", split_half},
       {"gemma", split_half},
-      {"gemma-embedding", split_half, one, gemma_sliding, 6},
+      {"gemma-embedding", split_half, one, gemma_layers, 6},
       {"gemma2", split_half},
-      {"gemma3", split_half, one, gemma_sliding, 6},
-      {"gemma3n", split_half, one, gemma_sliding, 5},
-      {"gemma4", split_half, one, gemma_sliding},
+      {"gemma3", split_half, one, gemma_layers, 6},
+      {"gemma3n", split_half, one, gemma_layers, 5},
+      {"gemma4", split_half, one, gemma_layers},
       {"glm4moe", split_half, gguf_axes::chunked_if_stated},
       {"gpt-oss", split_half, one, yarn_untruncated},
       {"gptneox", split_half},
@@ -121,7 +121,7 @@ inline const gguf_architecture* find_gguf_architecture(std::string_view name) {
       {"minicpm3", split_half, one, rotated_part_alone},
       {"minimax-m2", split_half},
       {"minimax-m3", split_half},
-      {"modern-bert", split_half, one, gemma_sliding | full_first, 3},
+      {"modern-bert", split_half, one, gemma_layers | full_first, 3},
       {"nemotron", split_half},
       {"nomic-bert", split_half},
       {"nomic-bert-moe", split_half},
