@@ -250,14 +250,15 @@ int main(int argc, char** argv) {
   std::printf(
       "# Models: what rotates, and how engines differ\n\n"
       "What `from_huggingface` makes of published settings. Printed by `build/test/tests/docs/models tests/data` from\n"
-      "`tests/data/golden/configs/configs.json`, which names the source of each, and `tests/data/models.json`; a test\n"
-      "holds this page to it.\n\n"
+      "`tests/data/golden/configs/configs.json` and `tests/data/models.json`, which name the source of each; a test "
+      "holds\n"
+      "this page to it.\n\n"
       "Pairing is that of the checkpoint for transformers. llama.cpp's converter permutes the rows of some models: "
       "\"in\n"
-      "GGUF\" is what weights from such a file need ([docs/gguf.md](gguf.md)). The multiplier is that of cos and sin.\n"
-      "YaRN's attention_factor is that multiplier, whatever the config calls it. [docs/scaling.md](scaling.md) has "
-      "the\n"
-      "policies. Letters are explained below the table.\n\n"
+      "GGUF\" is what weights from such a file need ([docs/gguf.md](gguf.md)). The multiplier is that of cos and sin. "
+      "Where\n"
+      "only the rotated part of a head is a tensor of its own (MLA), head_dim is that part's.\n"
+      "[docs/scaling.md](scaling.md) has the policies. Letters are explained below the table.\n\n"
       "| model | scaling | rope_theta | pairing | in GGUF | head_dim / rotary_dim | multiplier | engines |\n"
       "| --- | --- | ---: | --- | --- | ---: | ---: | --- |\n");
   for (const auto& model : models_in(argv[1])) print_model(model.second);
