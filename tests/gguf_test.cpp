@@ -206,7 +206,7 @@ TEST(Gguf, PairingOfArchitectures) {
 }
 
 TEST(Gguf, ArchitecturesThatAreNotInTheTable) {
-  for (const char* const name : {"plamo", "orion", "gpt2", "deepseek4", "step35", "llama5", "llam"}) {
+  for (const char* const name : {"plamo", "orion", "gpt2", "starcoder", "deepseek4", "step35", "llama5", "llam"}) {
     expect_refused(name, {}, {"\"general.architecture\"", name, "Pass the pairing"});
     const rope got = from_gguf(model(name, {{"rope.dimension_count", 64}}), pairing::interleaved);
     EXPECT_EQ(got.layer().rotary_dim, 64u);
@@ -619,6 +619,7 @@ TEST(Gguf, LayersThatDoNotRotate) {
   EXPECT_FALSE(resolve("granitehybrid", {{"rope.scaling.finetuned", false}}).rotates());
   EXPECT_TRUE(resolve("llama", {{"rope.scaling.finetuned", false}}).rotates());
   EXPECT_FALSE(resolve("baichuan", {{"block_count", 40}}).rotates());
+  EXPECT_FALSE(resolve("baichuan", {{"block_count", 28}}).rotates());
   EXPECT_TRUE(resolve("baichuan", {{"block_count", 32}}).rotates());
 }
 

@@ -1,6 +1,6 @@
-# Checks each header of INCLUDE alone (twice over, for the include guard) and a program that rotates. Unless FLAGS are
-# -fsyntax-only, links it with a second file that includes them all, which shows functions that are defined twice, and
-# runs it.
+# Checks each header of INCLUDE alone (twice over, for the include guard), all of them in one file, and a program that
+# rotates. Unless FLAGS are -fsyntax-only, links it with a second file of the headers that need no other library, which
+# shows functions that are defined twice, and runs it.
 cmake_minimum_required(VERSION 3.25)
 separate_arguments(flags UNIX_COMMAND "${FLAGS}")
 list(TRANSFORM OPTIONAL_INCLUDES PREPEND -idirafter)
@@ -18,17 +18,20 @@ if(NOT headers)
 endif()
 set(alone "")
 set(together "")
+set(everything "#ifdef HOSTILE_MACROS\n${eigen_needs}${huggingface_needs}#include \"hostile_macros.hpp\"\n#endif\n")
 foreach(header IN LISTS headers)
   cmake_path(GET header STEM name)
   file(WRITE "${WORK}/${name}.cpp" "#ifdef HOSTILE_MACROS\n${${name}_needs}#include \"hostile_macros.hpp\"\n#endif\n"
        "#include <${header}>\n#include <${header}>\n")
   list(APPEND alone "${WORK}/${name}.cpp")
+  string(APPEND everything "#include <${header}>\n")
   if(NOT DEFINED ${name}_needs)
     string(APPEND together "#include <${header}>\n")
   endif()
 endforeach()
 set(program "${CMAKE_CURRENT_LIST_DIR}/rotation.cpp")
-execute_process(COMMAND ${compile} -fsyntax-only ${alone} COMMAND_ERROR_IS_FATAL ANY)
+file(WRITE "${WORK}/everything.cpp" "${everything}")
+execute_process(COMMAND ${compile} -fsyntax-only ${alone} "${WORK}/everything.cpp" COMMAND_ERROR_IS_FATAL ANY)
 if("-fsyntax-only" IN_LIST flags)
   execute_process(COMMAND ${compile} -DROTATION_NAME=main "${program}" COMMAND_ERROR_IS_FATAL ANY)
   return()

@@ -31,13 +31,13 @@ constexpr unsigned sliding_unscaled = 1u << 7;       ///< sliding layers have ne
 constexpr unsigned sliding_10000 = 1u << 8;          ///< and rope_theta 10000 unless freq_base_swa is given
 constexpr unsigned full_first = 1u << 9;             ///< the first layer of each period is the full one, else the last
 constexpr unsigned finetuned_is_switch = 1u << 10;   ///< scaling.finetuned false means that no layer rotates
-constexpr unsigned alibi_at_40_layers = 1u << 11;    ///< the model of 40 layers has ALiBi instead
+constexpr unsigned only_32_layers = 1u << 11;        ///< Baichuan: 40 layers have ALiBi, llama.cpp rotates no others
 constexpr unsigned yarn_factor_is_final = 1u << 12;  ///< yarn_attn_factor is the multiplier of cos and sin
 constexpr unsigned yarn_grok = 1u << 13;             ///< yarn_attn_factor multiplies 0.1 ln s + 1; beta_fast is 8
 constexpr unsigned yarn_untruncated = 1u << 14;  ///< the model was trained so; the file does not say it, ggml truncates
 constexpr unsigned layers_have_no_names = 1u << 15;  ///< those at rest are called "nope", the others "all"
 
-constexpr unsigned gemma_window = sliding_unscaled | sliding_10000 | only_with_window;
+constexpr unsigned gemma_layers = sliding_unscaled | sliding_10000 | only_with_window;
 constexpr unsigned deepseek = rotated_part_alone | log_multiplier_tenth;
 
 struct gguf_architecture {
@@ -57,7 +57,7 @@ inline const gguf_architecture* find_gguf_architecture(std::string_view name) {
       // ggml's NORM
       {"arcee", interleaved},
       {"arctic", interleaved},
-      {"baichuan", interleaved, one, alibi_at_40_layers},
+      {"baichuan", interleaved, one, only_32_layers},
       {"bailingmoe", interleaved},
       {"bailingmoe3", interleaved},
       {"chameleon", interleaved},
@@ -86,7 +86,6 @@ inline const gguf_architecture* find_gguf_architecture(std::string_view name) {
       {"olmo", interleaved},
       {"plm", interleaved, one, rotated_part_alone},
       {"smollm3", interleaved, one, full_rests | layers_have_no_names, 4},
-      {"starcoder", interleaved},
       {"xverse", interleaved},
       // ggml's NEOX
       {"apertus", split_half},
@@ -101,11 +100,11 @@ inline const gguf_architecture* find_gguf_architecture(std::string_view name) {
       {"falcon", split_half},
       {"falcon-h1", split_half},
       {"gemma", split_half},
-      {"gemma-embedding", split_half, one, gemma_window, 6},
+      {"gemma-embedding", split_half, one, gemma_layers, 6},
       {"gemma2", split_half},
-      {"gemma3", split_half, one, gemma_window, 6},
-      {"gemma3n", split_half, one, gemma_window, 5},
-      {"gemma4", split_half, one, gemma_window},
+      {"gemma3", split_half, one, gemma_layers, 6},
+      {"gemma3n", split_half, one, gemma_layers, 5},
+      {"gemma4", split_half, one, gemma_layers},
       {"glm4moe", split_half, gguf_axes::chunked_if_stated},
       {"gpt-oss", split_half, one, yarn_untruncated},
       {"gptneox", split_half},
@@ -122,7 +121,7 @@ inline const gguf_architecture* find_gguf_architecture(std::string_view name) {
       {"minicpm3", split_half, one, rotated_part_alone},
       {"minimax-m2", split_half},
       {"minimax-m3", split_half},
-      {"modern-bert", split_half, one, gemma_window | full_first, 3},
+      {"modern-bert", split_half, one, gemma_layers | full_first, 3},
       {"nemotron", split_half},
       {"nomic-bert", split_half},
       {"nomic-bert-moe", split_half},

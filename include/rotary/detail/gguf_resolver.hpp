@@ -63,7 +63,7 @@ class gguf_resolver {
   // No layer rotates.
   bool all_at_rest() const {
     if (has(finetuned_is_switch) && file_.number("rope.scaling.finetuned").value_or(1.0) == 0.0) return true;
-    return has(alibi_at_40_layers) && file_.count("block_count") == std::size_t{40};
+    return has(only_32_layers) && file_.count("block_count").value_or(32) != 32;
   }
 
   bool all_alike() const {

@@ -49,6 +49,7 @@ inline std::vector<std::size_t> kinds_of_layers(const config_object& config, con
   if (scheme.list_key != nullptr) {
     if (auto list = config.counts(scheme.list_key, 1.0); list && !list->empty()) {
       require_entries(scheme.list_key, list->size());
+      if (scheme.interval_key != nullptr) config.pass_over(scheme.interval_key);  // transformers writes both
       return *list;
     }
   }

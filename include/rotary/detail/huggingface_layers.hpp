@@ -85,9 +85,10 @@ inline void read_theta(const model_config& from, const layer_kind* kind, const c
       return set(*value, block->path_of("rope_theta"));
     }
   }
-  for (const char* key : {own_key, "rotary_emb_base"}) {
-    if (const auto value = from.config.positive(key)) return set(*value, from.config.path_of(key));
-  }
+  const std::optional<double> own = from.config.positive(own_key), old = from.config.positive("rotary_emb_base");
+  if (own && old && *own != *old) from.config.refuse_value("rotary_emb_base", std::string("it must equal ") + own_key);
+  if (own) return set(*own, from.config.path_of(own_key));
+  if (old) return set(*old, from.config.path_of("rotary_emb_base"));
   const double theta = kind != nullptr && kind->rope_theta != 0.0 ? kind->rope_theta : from.model.rope_theta;
   if (theta == 0.0) refuse_missing(from.config.path_of("rope_theta"), "state it: this model type has no default");
   set(theta, of_model(from));
@@ -127,6 +128,10 @@ inline double read_rotary_dim(const model_config& from, const config_object* blo
     set(static_cast<double>(channels) / static_cast<double>(layer.head_dim), channels,
         from.config.path_of("rotary_dim"));
   }
+  if (from.model.special == peculiarity::rotary_dim_must_be_stated && source.empty() &&
+      !from.config.raw().contains("rotary_dim")) {
+    refuse_missing(from.config.path_of("rotary_dim"), "state it, or null where all of the head rotates");
+  }
   if (source.empty()) set(fraction, rotary_dim(layer.head_dim, fraction), of_model(from));
   layer.rotary_dim = dim;
   note(layer, "rotary_dim", source);
@@ -145,6 +150,12 @@ inline void read_mrope(const model_config& from, const config_object* block, lay
     if (how != mrope_layout::height_width_alternating) {
       if (const auto flag = block->flag("mrope_interleaved")) {
         how = *flag ? mrope_layout::interleaved : mrope_layout::chunked;
+      }
+    }
+    if (from.model.section[0] != 0) {  // Qwen3-Omni says it twice
+      const std::optional<bool> again = block->flag("interleaved");
+      if (again && *again != (how == mrope_layout::interleaved)) {
+        block->refuse_value("interleaved", "it must equal mrope_interleaved");
       }
     }
   }
@@ -243,6 +254,10 @@ inline layer_rope read_layer(const model_config& from, const layer_kind* kind, c
   if (never || (kind != nullptr && !kind->rotates)) {
     note(layer, "rotary_dim", of_model(from) + ": these layers do not rotate");
   } else {
+    if (block == nullptr && from.model.special == peculiarity::scaling_must_be_stated) {
+      refuse_missing(from.config.path_of("rope_scaling"),
+                     "state it, {\"rope_type\": \"default\"} for none: engines differ in what they do without it");
+    }
     read_theta(from, kind, theta_block, layer);
     const double fraction = read_rotary_dim(from, block, layer);
     if (block != nullptr) read_layer_scaling(from, *block, fraction, layer);

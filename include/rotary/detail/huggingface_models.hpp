@@ -80,13 +80,15 @@ inline constexpr layer_scheme mllama_layers = {
 
 enum class peculiarity : unsigned char {
   no,
-  mla_softmax,               // softmax scale times g(mscale_all_dim)^2; rope_interleave may state the pairing
-  llama4_temperature,        // of queries in layers that do not rotate
-  exaone_window,             // all layers rotate unless there is a sliding_window
-  chatglm_ratio,             // theta is 10000 * rope_ratio
-  qwen1,                     // use_dynamic_ntk, use_logn_attn
-  positions_must_be_stated,  // without position_embedding_type there is no rotation
-  phi3_su,                   // "yarn" with short_factor and long_factor means longrope
+  mla_softmax,                // softmax scale times g(mscale_all_dim)^2; rope_interleave may state the pairing
+  llama4_temperature,         // of queries in layers that do not rotate
+  exaone_window,              // all layers rotate unless there is a sliding_window
+  chatglm_ratio,              // theta is 10000 * rope_ratio
+  qwen1,                      // use_dynamic_ntk, use_logn_attn
+  positions_must_be_stated,   // without position_embedding_type there is no rotation
+  scaling_must_be_stated,     // transformers' class has a scaling of its own where there is none
+  rotary_dim_must_be_stated,  // transformers takes 64 where it is missing, all of the head where it is null
+  phi3_su,                    // "yarn" with short_factor and long_factor means longrope
   never_rotates
 };
 
@@ -111,17 +113,17 @@ constexpr mrope_layout chunked = mrope_layout::chunked, interleaved = mrope_layo
 
 // A wrong pairing gives wrong results without an error: take a row from the model's own code, or leave it out.
 inline constexpr huggingface_model rows[] = {
-    {"apertus", half, 0.0},
+    {"apertus", half, 0.0, 1.0, 0, peculiarity::scaling_must_be_stated},
     {"arcee", half, 10000.0},
     {"bitnet", half, 0.0},
     {"chatglm", inter, 10000.0, 0.5, 0, peculiarity::chatglm_ratio},
-    {"codegen", inter, 10000.0},
-    {"cohere", inter, 10000.0},
+    {"codegen", inter, 10000.0, 1.0, 0, peculiarity::rotary_dim_must_be_stated},
+    {"cohere", inter, 0.0},
     {"cohere2", inter, 10000.0, 1.0, 0, plain, &rope_in_sliding_layers},
     {"deepseek_v2", inter, 10000.0, 1.0, 64, mla},
     {"deepseek_v3", inter, 10000.0, 1.0, 64, mla},
     {"deepseek_v32", inter, 10000.0, 1.0, 64, mla},
-    {"ernie4_5", inter, 0.0},
+    {"ernie4_5", inter, 0.0, 1.0, 128},
     {"ernie4_5_moe", inter, 0.0},
     {"ernie4_5_moe_vl", inter, 500000.0, 1.0, 0, plain, nullptr, alternating, {22, 22, 20}},
     {"ernie4_5_vl_moe", inter, 500000.0, 1.0, 0, plain, nullptr, alternating, {22, 22, 20}},
@@ -140,19 +142,19 @@ inline constexpr huggingface_model rows[] = {
     {"gemma4_text", half, 0.0, 1.0, 256, plain, &gemma4_layers},
     {"glm", inter, 10000.0, 0.5, 128},
     {"glm4", inter, 10000.0, 0.5, 128},
-    {"glm4_moe", half, 0.0, 0.5, 128},
-    {"glm4v", inter, 10000.0, 0.5, 0, plain, nullptr, chunked, {8, 12, 12}},
-    {"glm4v_text", inter, 10000.0, 0.5, 0, plain, nullptr, chunked, {8, 12, 12}},
-    {"glm_ocr", inter, 10000.0, 1.0, 128, plain, nullptr, chunked, {16, 24, 24}},
-    {"glm_ocr_text", inter, 10000.0, 1.0, 128, plain, nullptr, chunked, {16, 24, 24}},
+    {"glm4_moe", half, 0.0, 0.5},
+    {"glm4v", inter, 10000.0, 1.0, 0, plain, nullptr, chunked, {8, 12, 12}},
+    {"glm4v_text", inter, 10000.0, 1.0, 0, plain, nullptr, chunked, {8, 12, 12}},
+    {"glm_ocr", inter, 10000.0, 1.0, 0, plain, nullptr, chunked, {8, 12, 12}},
+    {"glm_ocr_text", inter, 10000.0, 1.0, 0, plain, nullptr, chunked, {8, 12, 12}},
     {"gpt_neox", half, 10000.0, 0.25},
-    {"gpt_oss", half, 150000.0, 1.0, 64},
-    {"gptj", inter, 10000.0},
+    {"gpt_oss", half, 150000.0, 1.0, 64, peculiarity::scaling_must_be_stated},
+    {"gptj", inter, 10000.0, 1.0, 0, peculiarity::rotary_dim_must_be_stated},
     {"granite", half, 10000.0},
     {"granitemoe", half, 10000.0},
     {"granitemoehybrid", half, 10000.0, 1.0, 0, peculiarity::positions_must_be_stated},
     {"granitemoeshared", half, 10000.0},
-    {"helium", inter, 0.0},
+    {"helium", inter, 0.0, 1.0, 128},
     {"hunyuan_v1_dense", half, 10000.0},
     {"hunyuan_v1_moe", half, 10000.0},
     {"hunyuan_vl", half, 10000.0},
@@ -167,10 +169,10 @@ inline constexpr huggingface_model rows[] = {
     {"longcat_flash", inter, 1e7, 1.0, 64, mla},
     {"mimo_v2_flash", half, 0.0, 0.334, 192, plain, &mimo_layers},
     {"minicpm", half, 10000.0},
-    {"minimax_m2", half, 0.0},
-    {"ministral3", half, 1e6, 1.0, 128},
+    {"minimax_m2", half, 0.0, 1.0, 128},
+    {"ministral3", half, 0.0, 1.0, 128, peculiarity::scaling_must_be_stated},
     {"mistral", half, 10000.0},
-    {"mixtral", half, 10000.0},
+    {"mixtral", half, 0.0},
     {"mllama", half, 500000.0, 1.0, 0, plain, &mllama_layers},
     {"mllama_text_model", half, 500000.0, 1.0, 0, plain, &mllama_layers},
     {"modernbert", half, 0.0, 1.0, 0, plain, &modernbert_layers},
@@ -178,7 +180,7 @@ inline constexpr huggingface_model rows[] = {
     {"nomic_bert", half, 0.0},
     {"olmo", half, 10000.0},
     {"olmo2", half, 10000.0},
-    {"olmo3", half, 500000.0, 1.0, 0, plain, &olmo3_layers},
+    {"olmo3", half, 0.0, 1.0, 0, plain, &olmo3_layers},
     {"olmoe", half, 10000.0},
     {"persimmon", half, 0.0, 0.5},
     {"phi", half, 10000.0, 0.5},
@@ -203,10 +205,10 @@ inline constexpr huggingface_model rows[] = {
     {"qwen3_moe", half, 10000.0},
     {"qwen3_next", half, 10000.0, 0.25, 256},
     {"qwen3_omni_moe_text", half, 1e6, 1.0, 0, plain, nullptr, interleaved, {24, 20, 20}},
-    {"qwen3_vl", half, 500000.0, 1.0, 128, plain, nullptr, interleaved, {24, 20, 20}},
-    {"qwen3_vl_moe", half, 500000.0, 1.0, 128, plain, nullptr, interleaved, {24, 20, 20}},
-    {"qwen3_vl_moe_text", half, 500000.0, 1.0, 128, plain, nullptr, interleaved, {24, 20, 20}},
-    {"qwen3_vl_text", half, 500000.0, 1.0, 128, plain, nullptr, interleaved, {24, 20, 20}},
+    {"qwen3_vl", half, 0.0, 1.0, 128, plain, nullptr, interleaved, {24, 20, 20}},
+    {"qwen3_vl_moe", half, 0.0, 1.0, 0, plain, nullptr, interleaved, {24, 20, 20}},
+    {"qwen3_vl_moe_text", half, 0.0, 1.0, 0, plain, nullptr, interleaved, {24, 20, 20}},
+    {"qwen3_vl_text", half, 0.0, 1.0, 128, plain, nullptr, interleaved, {24, 20, 20}},
     {"recurrent_gemma", half, 0.0, 0.5},
     {"roformer", inter, 10000.0},
     {"seed_oss", half, 0.0, 1.0, 128},
