@@ -26,6 +26,7 @@
 #include "axes.hpp"
 #include "backend.hpp"
 #include "error.hpp"
+#include "float8.hpp"
 #include "layout.hpp"
 #include "list.hpp"
 #include "position_maps.hpp"
