@@ -1,0 +1,238 @@
+// One call of append: check it, then put the keys into their slots, then the values.
+#ifndef ROTARY_DETAIL_RUN_APPEND_HPP
+#define ROTARY_DETAIL_RUN_APPEND_HPP
+
+#include "cache_runs.hpp"
+
+namespace rotary {
+inline namespace ROTARY_ABI {
+namespace detail {
+
+/// From a tensor to a cache of one call, and what the checks found out.
+struct cache_writing {
+  const char* source;  // "k", "v"
+  const char* argument;
+  tensor_shape from;
+  cache_shape cache;
+  extent in_from = {}, in_cache = {};
+
+  bool empty() const { return from.batch == 0 || from.tokens == 0 || from.heads == 0 || from.head_dim == 0; }
+
+  template <class To>
+  void check(const char* function) {
+    check_head_counts(function, source, from.heads, from.head_dim, cache);
+    if (empty()) return;
+    if (from.address == 0) {
+      fail("rotary::%s: the data pointer of %s is null; only a view with a size of zero may have none.", function,
+           source);
+    }
+    in_from = extent_of(function, source, from);
+    in_cache = check_cache<To>(function, argument, cache);
+    check_disjoint(function, source, from, in_from, argument, cache.places, in_cache);
+  }
+
+  /// A job for choose_memory_habits: as many tokens as the source has, to places like the cache's.
+  rotation_job job(const rows_shape& rows, const positions& where, const layout& how) const {
+    rotation_job made = {from, cache.places, rows, where, how, 1.0, 1.0};
+    made.to.batch = from.batch;
+    made.to.tokens = from.tokens;
+    made.plain_rows = rows.pair_step == 1 && rows.pairs != 0;
+    made.copies_outside = from.head_dim != 2 * rows.pairs;
+    return made;
+  }
+};
+
+/// How many tokens of a run are rotated into the cache before they are where they came from, in the nearest caches.
+constexpr std::size_t live_tokens = 16;
+
+/// Rotates part of a call's keys where they are.
+template <class T, class Row>
+void rotate_run(rotation_job job, const tensor_shape& keys, const positions& where) {
+  using formats = compute<T, T, Row>;
+  job.from = job.to = keys;
+  job.where = where;
+  job.copies_outside = job.streams = false;
+  if (job.table.pairs == 0) return;
+#if ROTARY_X86
+  if constexpr (formats::half) {
+    if (half_arithmetic()) return walk<false, T, T, Row, float16>(job);
+  }
+#endif
+  walk<false, T, T, Row, typename formats::type>(job);
+}
+
+/// Rotates keys into their slots. C: what to compute in.
+template <bool Live, class C, class From, class To, class Row>
+void put_keys(const cache_writing& keys, rotation_job job, const token_runs& runs, const slice& part) {
+  using walked = std::conditional_t<is_quantised<To>, float, To>;
+  const auto kernels = kernels_for<true, From, walked, Row, C>(job.how, job.streams);
+  const auto rotate_into = [&](const token_run& run, const tensor_shape& to) {
+    job.from = tokens_of(keys.from, run);
+    job.to = to;
+    job.where = positions(run.position);
+    tensor_walk<From, walked, Row, C>(job, kernels).run();
+  };
+  const auto rotate_live = [&](const token_run& run) {
+    if constexpr (Live) rotate_run<From, Row>(job, tokens_of(keys.from, run), positions(run.position));
+  };
+  if constexpr (is_quantised<To>) {
+    quantised_piece<To> floats(keys.cache, 0, keys.cache.head_dim);
+    runs.template each<Live>(keys.from.heads, part, [&](const token_run& run) {
+      each_piece(run, keys.cache.head_dim, [&](const token_run& piece) {
+        if (piece.skipped) return;
+        rotate_into(piece, floats.shape(piece));
+        floats.pack(piece);
+      });
+      rotate_live(run);
+    });
+  } else {
+    runs.template each<Live>(keys.from.heads, part, [&](const token_run& run) {
+      if (!run.skipped) rotate_into(run, places_of(keys.cache, run));
+      rotate_live(run);
+    });
+  }
+}
+
+/// Copies `count` channels as they are, or converts them.
+template <class From, class To>
+void put_channels(const From* from, To* to, std::size_t count, convert_kernel<From, To> convert) {
+  if constexpr (std::is_same<From, To>::value) {
+    std::memcpy(to, from, count * sizeof(To));
+  } else {
+    convert(from, to, count);
+  }
+}
+
+/// Puts values into their slots.
+template <class From, class To>
+void put_values(const cache_writing& values, const token_runs& runs, const slice& part) {
+  const tensor_shape& from = values.from;
+  using converted = std::conditional_t<is_quantised<To>, float, To>;
+  const auto convert = select_convert<From, converted>();
+  const auto copy = [&](const token_run& run, const tensor_shape& to) {
+    const tensor_shape of_run = tokens_of(from, run);
+    const auto* const read = reinterpret_cast<const From*>(of_run.address);
+    auto* const written = reinterpret_cast<converted*>(to.address);
+    for (std::size_t t = 0; t < run.tokens; ++t) {
+      for (std::size_t h = 0; h < run.heads; ++h) {
+        put_channels<From, converted>(read + of_run.at(0, t, h), written + to.at(0, t, h), from.head_dim, convert);
+      }
+    }
+  };
+  if constexpr (is_quantised<To>) {
+    quantised_piece<To> floats(values.cache, 0, values.cache.head_dim);
+    runs.each(from.heads, part, [&](const token_run& run) {
+      each_piece(run, from.head_dim, [&](const token_run& piece) {
+        copy(piece, floats.shape(piece));
+        floats.pack(piece);
+      });
+    });
+  } else {
+    runs.each(from.heads, part, [&](const token_run& run) { copy(run, places_of(values.cache, run)); });
+  }
+}
+
+/// Where a call has no values: a cache of keys alone, as of MLA.
+struct no_values {
+  void check(const char*, const cache_writing&, bool) {}
+  void put(const slot_list&, const slice&) const {}
+};
+
+template <class From, class To>
+struct values_to_put {
+  cache_writing writing;
+
+  /// `live`: the keys are written, too.
+  void check(const char* function, const cache_writing& keys, bool live) {
+    const tensor_shape &v = writing.from, &k = keys.from, &places = keys.cache.places;
+    if (v.batch != k.batch || v.tokens != k.tokens) {
+      fail("rotary::%s: v has %zu sequences of %zu tokens and k %zu of %zu; they must be equal.", function, v.batch,
+           v.tokens, k.batch, k.tokens);
+    }
+    if (writing.cache.places.batch != places.batch || writing.cache.places.tokens != places.tokens) {
+      fail(
+          "rotary::%s: the v cache has %zu blocks of %zu slots and the k cache %zu of %zu; they must be equal, since "
+          "the slots are shared.",
+          function, writing.cache.places.batch, writing.cache.places.tokens, places.batch, places.tokens);
+    }
+    writing.check<cache_format_of<To>>(function);
+    if (writing.empty() || keys.empty()) return;
+    const tensor_shape& v_places = writing.cache.places;
+    check_disjoint(function, "the k cache", places, keys.in_cache, "the v cache", v_places, writing.in_cache);
+    check_disjoint(function, "v", v, writing.in_from, "the k cache", places, keys.in_cache);
+    check_disjoint(function, "k", k, keys.in_from, "the v cache", v_places, writing.in_cache);
+    if (live) check_disjoint(function, "k", k, keys.in_from, "v", v, writing.in_from);
+  }
+
+  void put(const slot_list& slots, const slice& part) const {
+    if (writing.empty()) return;
+    const token_runs runs(writing.from, slots, 0, writing.cache.places.tokens, static_cast<std::size_t>(-1));
+    put_values<format_of<From>, cache_format_of<To>>(writing, runs, part);
+  }
+};
+
+/// Checks everything about the keys but their slots.
+template <class To>
+void check_keys(const char* function, cache_writing& keys, const rotation_job& job, bool live) {
+  keys.check<To>(function);
+  if (keys.empty()) return;
+  check_block(function, keys.from, job.table, job.how);
+  check_positions(function, keys.from, job.table, job.where);
+  if (live) check_in_place(function, keys.from, job.how);
+}
+
+template <bool Live, class From, class To, class Row, class Values>
+void run_append(const char* function, const tensor_view<From>& k, const cache_view<To>& cache, Values values,
+                const slot_list& slots, const table_view<Row>& rows, const positions& where, const layout& how,
+                const slice& part) {
+  static_assert(!Live || !std::is_const<From>::value, "rotary: keys that are rotated must not be const");
+  using from = format_of<From>;
+  using to = cache_format_of<To>;
+  using walked = std::conditional_t<is_quantised<to>, float, to>;
+  cache_writing keys = {"k", "the k cache", shape_of(k), shape_of(cache)};
+  rotation_job job = keys.job(
+      {rows.cos, rows.sin, rows.rows, rows.pairs, rows.row_stride, rows.pair_step, rows.first_position}, where, how);
+  check_slice(function, part);
+  check_keys<to>(function, keys, job, Live);
+  values.check(function, keys, Live);
+  if (multiply_overflows(k.batch, k.tokens) || slots.size() != k.batch * k.tokens) {
+    fail("rotary::%s: %zu slots were given; k has %zu sequences of %zu tokens. Give one of each token.", function,
+         slots.size(), k.batch, k.tokens);
+  }
+  check_slots(function, slots, keys.cache);
+  if (!keys.empty()) {
+    if (k.tokens > 1 && !is_quantised<to>) choose_memory_habits(job, false);
+    const token_runs runs(keys.from, slots, where, keys.cache.places.tokens,
+                          Live ? live_tokens : static_cast<std::size_t>(-1));
+#if ROTARY_X86
+    if constexpr (compute<from, to, format_of<Row>>::half) {
+      if (half_arithmetic()) {
+        put_keys<Live, float16, from, to, format_of<Row>>(keys, job, runs, part);
+        return values.put(slots, part);
+      }
+    }
+#endif
+    using formats = compute<from, walked, format_of<Row>>;
+    put_keys<Live, typename formats::type, from, to, format_of<Row>>(keys, job, runs, part);
+  }
+  values.put(slots, part);
+}
+
+/// The position of a step's row for each token of k, as for a rotation.
+template <class Row>
+positions rows_of_step(const char* function, const tensor_shape& k, const step_table<Row>& step) {
+  const bool shared = step.size() == k.tokens, empty = k.batch == 0 || k.tokens == 0;
+  if (!shared && !empty && (multiply_overflows(k.batch, k.tokens) || step.size() != k.batch * k.tokens)) {
+    fail(
+        "rotary::%s: the step_table has %zu rows; k has %zu sequences of %zu tokens. Assign tokens or batch * tokens "
+        "positions.",
+        function, step.size(), k.batch, k.tokens);
+  }
+  return shared ? positions(0) : positions::one_row_a_token();
+}
+
+}  // namespace detail
+}  // namespace ROTARY_ABI
+}  // namespace rotary
+
+#endif
