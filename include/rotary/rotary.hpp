@@ -29,6 +29,7 @@
 #include "error.hpp"
 #include "float8.hpp"
 #include "kv_cache.hpp"
+#include "kv_shift.hpp"
 #include "layout.hpp"
 #include "list.hpp"
 #include "position_maps.hpp"
