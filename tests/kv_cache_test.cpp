@@ -16,6 +16,7 @@
 #include "every_backend.hpp"
 #include "reference.hpp"
 #include "refusals.hpp"
+#include "vector_conversions.hpp"
 
 // ---- every allocation of this program is counted
 
@@ -422,6 +423,107 @@ TEST(AppendValues, KeepEveryBitOfTheSameType) {
   EXPECT_EQ(std::memcmp(v_cache.head(0, 0), v.data(), v.size() * sizeof(bfloat16)), 0);
 }
 
+// ---- every conversion of the vectors
+
+// Values go through the conversions alone. `from` in heads of 64 numbers, cut to whole ones.
+template <class From, class To>
+std::vector<To> put_as_values(const std::vector<From>& from, const float* scale) {
+  const std::size_t tokens = from.size() / 64;
+  const std::vector<float> k(tokens * 2, 1.0f);
+  const table<float> rows(rotary::make_spectrum(2, 100.0), static_cast<std::int64_t>(tokens));
+  std::vector<float> k_memory(tokens * 2);
+  std::vector<To> result(tokens * 64 + 64);
+  To* to = result.data();
+  while (reinterpret_cast<std::uintptr_t>(to) % 64 != 0) ++to;
+  auto cache = rotary::dense_nhd(to, tokens, 1, 64);
+  cache.scale = scale;
+  rotary::append(rotary::thd(k.data(), tokens, 1, 2), rotary::thd(from.data(), tokens, 1, 64),
+                 rotary::dense_nhd(k_memory.data(), tokens, 1, 2), cache, slot_list::range(0, tokens), rows, 0);
+  return {to, to + tokens * 64};
+}
+
+template <class T>
+constexpr reference::format format_of = std::is_same<T, float16>::value ? reference::binary16 : reference::bfloat;
+
+template <class Half>
+void expect_converted() {
+  const std::vector<float> all = vector_conversions::numbers_around<float, Half>();
+  const rotary::detail::memory_habits before = rotary::detail::memory_habits_in_use();
+  backends::on_each([&](rotary::backend) {
+    for (const std::size_t streams_from : {std::size_t{0}, ~std::size_t{0}}) {
+      rotary::detail::memory_habits_in_use() = {streams_from, streams_from};
+      const std::vector<Half> got = put_as_values<float, Half>(all, nullptr);
+      ASSERT_GE(got.size() + 64, all.size());
+      std::size_t wrong = 0;
+      for (std::size_t i = 0; i < got.size(); ++i) {
+        if (std::isnan(all[i])) {
+          wrong +=
+              (got[i].bits & 0x7fffu) <= format_of<Half>.infinity || (got[i].bits >> 15 != 0) != std::signbit(all[i]);
+        } else {
+          wrong += got[i].bits != reference::encode(format_of<Half>, static_cast<long double>(all[i]));
+        }
+      }
+      EXPECT_EQ(wrong, 0u);
+    }
+  });
+  rotary::detail::memory_habits_in_use() = before;
+}
+
+TEST(AppendConversions, OfTiesAndTheirNeighboursToSixteenBits) {
+  expect_converted<float16>();
+  expect_converted<bfloat16>();
+}
+
+// float8_test compares the scalar conversions with the definition.
+template <class Float8>
+void expect_float8() {
+  std::vector<float> all;
+  for (unsigned k = 0; k < 65536; ++k) {
+    all.push_back(reference::bits_as<float>(k << 16));  // every bfloat16, and ties of float8 with their neighbours
+    all.push_back(static_cast<float>(reference::decode(reference::binary16, static_cast<std::uint16_t>(k))));
+    for (const float x : {std::nextafter(all.back(), HUGE_VALF), std::nextafter(all.back(), -HUGE_VALF)}) {
+      all.push_back(x);
+    }
+  }
+  for (const float scale : {1.0f, 0.037f}) {
+    backends::on_each([&](rotary::backend) {
+      const std::vector<Float8> got = put_as_values<float, Float8>(all, &scale);
+      std::size_t wrong = 0;
+      for (std::size_t i = 0; i < got.size(); ++i) wrong += got[i].bits != Float8(all[i] / scale).bits;
+      EXPECT_EQ(wrong, 0u) << scale;
+    });
+  }
+}
+
+TEST(AppendConversions, OfEveryFloat16AndBfloat16ToFloat8) {
+  expect_float8<float8_e4m3fn>();
+  expect_float8<float8_e5m2>();
+}
+
+// Every byte of float8 is read as its number: pairs that stand still come back as they were.
+template <class Float8>
+void expect_read_and_written_back() {
+  const float scale = 0.25f;
+  backends::on_each([&](rotary::backend) {
+    std::vector<Float8> keys(256);
+    for (unsigned k = 0; k < 256; ++k) keys[k].bits = static_cast<std::uint8_t>(k < 128 ? 2 * k : 2 * k - 255);
+    const std::vector<Float8> before = keys;
+    auto cache = rotary::dense_nhd(keys.data(), 1, 1, 256);
+    cache.scale = &scale;
+    rotary::shift(cache, slot_list::range(0, 1), spectrum(rotary::list<double>(128)), 5, pairing::interleaved);
+    for (unsigned k = 0; k < 256; ++k) {
+      const float value = static_cast<float>(before[k]), partner = static_cast<float>(before[k ^ 1]);
+      if (!std::isfinite(value) || !std::isfinite(partner)) continue;
+      EXPECT_EQ(keys[k].bits & 0x7fu, before[k].bits & 0x7fu) << k;  // but for the sign of zero
+    }
+  });
+}
+
+TEST(AppendConversions, OfEveryFloat8ToFloatAndBack) {
+  expect_read_and_written_back<float8_e4m3fn>();
+  expect_read_and_written_back<float8_e5m2>();
+}
+
 // q, k and v of one packed tensor, into blocks that hold keys and values by turns, [blocks, 2, block_size, heads, dim].
 TEST(AppendValues, FromAPackedTensorIntoACombinedCache) {
   const std::size_t tokens = 20, heads = 2, dim = 48, block = 8;
@@ -450,13 +552,16 @@ TEST(AppendMemory, NothingIsAllocated) {
   const std::vector<float> k = numbers<float>(300 * 2 * 64, 16);
   std::vector<std::int32_t> slots(300);
   for (std::size_t i = 0; i < 300; ++i) slots[i] = static_cast<std::int32_t>(i * 7 % 304);
-  step_table<float> step(rotary::make_spectrum(64, 10000.0));
+  const spectrum of = rotary::make_spectrum(64, 10000.0);
+  step_table<float> step(of);
   step.assign(slots.data(), 300);
   filled<bfloat16> k_cache("hnd", 19, 16, 2, 64);
   filled<q8_0> v_cache("nhd", 19, 16, 2, 64);
   const auto keys = rotary::thd(k.data(), 300, 2, 64);
   const std::size_t before = allocations;
   rotary::append(keys, keys, k_cache.view, v_cache.view, {slots.data(), 300}, step);
+  rotary::shift(k_cache.view, {slots.data(), 300}, step);
+  rotary::shift(v_cache.view, {slots.data(), 300}, of, -12);
   EXPECT_EQ(allocations, before);
   std::vector<float> counted(3);
   EXPECT_GT(allocations, before) << "the counter does not count";

@@ -6,10 +6,10 @@
 //     ((1 + u + 2^-22)^n - 1) * the pair's norm
 //
 // of the exact one, below float8's saturation and above the subnormal numbers; for q8_0, within n * (9/16) * sqrt(2) *
-// d, where d is the largest magnitude that its blocks had, divided by 127. Roundings mostly cancel: they grow as the
-// square root of n (tests/kv_shift_test.cpp measures them). Shifts add up, so a cache that is shifted often drifts no
-// further than by one rounding if its keys are also kept as they were appended, and shifted from there by the sum of
-// the deltas.
+// d, where d is the largest magnitude that its blocks had, divided by 127. Many small shifts come near the bound in all
+// types but float: slow pairs, which a shift moves by less than a rounding, stand still (tests/kv_shift_test.cpp prints
+// it). Shifts add up, so a cache drifts by no more than one rounding if its keys are also kept as they were appended,
+// and are shifted from there by the sum of the deltas.
 #ifndef ROTARY_KV_SHIFT_HPP
 #define ROTARY_KV_SHIFT_HPP
 

@@ -26,17 +26,17 @@ quantised_kernels<T> select_quantised() noexcept {
 }
 
 template <class From, class To>
-using convert_kernel = void (*)(const From* from, To* to, std::size_t count);
+using copy_kernel = void (*)(const From* from, To* to, std::size_t count);
 
-/// Stored: To, or streamed<To>.
+/// To: what is stored, or streamed of it.
 template <class From, class To>
-convert_kernel<From, To> select_convert() noexcept {
+copy_kernel<From, To> select_copy() noexcept {
 #if ROTARY_X86
   const unsigned enabled = enabled_backends();
-  if (contains(enabled, backend::avx512)) return &avx512::convert_channels<From, To>;
-  if (contains(enabled, backend::avx2)) return &avx2::convert_channels<From, To>;
+  if (contains(enabled, backend::avx512)) return &avx512::copy_channels<From, To>;
+  if (contains(enabled, backend::avx2)) return &avx2::copy_channels<From, To>;
 #endif
-  return &baseline::convert_channels<From, To>;
+  return &baseline::copy_channels<From, To>;
 }
 
 }  // namespace detail

@@ -6,6 +6,6 @@
 #  include "lanes_portable.inl"
 #endif
 #include "head_kernels.inl"
-#include "packed_heads.inl"
+#include "cache_channels.inl"
 #include "row_merge.inl"
 #include "row_products.inl"

@@ -93,42 +93,76 @@ void put_keys(const cache_writing& keys, rotation_job job, const token_runs& run
   }
 }
 
-/// Copies `count` channels as they are, or converts them.
+/// From values to places of a cache, or to floats that are to be quantised: bit for bit where the types are the same.
 template <class From, class To>
-void put_channels(const From* from, To* to, std::size_t count, convert_kernel<From, To> convert) {
-  if constexpr (std::is_same<From, To>::value) {
-    std::memcpy(to, from, count * sizeof(To));
-  } else {
-    convert(from, to, count);
+class channel_copy {
+  static constexpr bool same = std::is_same<From, To>::value;
+  // The same type as bits: of floats, since those are not converted.
+  using read = std::conditional_t<same, float, From>;
+  using written = std::conditional_t<same, float, To>;
+
+ public:
+  /// Streams: whole cache lines, to be written past the caches.
+  explicit channel_copy(bool streams)
+      : streams_(streams), copy_(select_copy<read, written>()), stream_(select_copy<read, streamed<written>>()) {}
+
+  void operator()(const tensor_shape& from, const tensor_shape& to) const {
+    std::size_t count = from.head_dim, heads = from.heads, tokens = from.tokens;
+    if (heads == 1 || (is_dense(from.head_stride, count) && is_dense(to.head_stride, count))) {
+      count *= heads;
+      heads = 1;
+      if (is_dense(from.token_stride, count) && is_dense(to.token_stride, count)) {
+        count *= tokens;
+        tokens = 1;
+      }
+    }
+    for (std::size_t t = 0; t < tokens; ++t) {
+      for (std::size_t h = 0; h < heads; ++h) {
+        put(reinterpret_cast<const From*>(from.address) + from.at(0, t, h),
+            reinterpret_cast<To*>(to.address) + to.at(0, t, h), count);
+      }
+    }
+    if (streams_) finish_streams();
   }
-}
+
+ private:
+  static bool is_dense(std::ptrdiff_t stride, std::size_t count) {
+    return stride == static_cast<std::ptrdiff_t>(count);
+  }
+
+  void put(const From* from, To* to, std::size_t count) const {
+    if (same && !streams_) {
+      std::memcpy(static_cast<void*>(to), from, count * sizeof(To));
+      return;
+    }
+    if (same) count = count * sizeof(To) / sizeof(float);
+    const auto* const first = reinterpret_cast<const read*>(from);
+    if (streams_) return stream_(first, reinterpret_cast<streamed<written>*>(to), count);
+    copy_(first, reinterpret_cast<written*>(to), count);
+  }
+
+  bool streams_;
+  copy_kernel<read, written> copy_;
+  copy_kernel<read, streamed<written>> stream_;
+};
 
 /// Puts values into their slots.
 template <class From, class To>
-void put_values(const cache_writing& values, const token_runs& runs, const slice& part) {
+void put_values(const cache_writing& values, bool streams, const token_runs& runs, const slice& part) {
   const tensor_shape& from = values.from;
-  using converted = std::conditional_t<is_quantised<To>, float, To>;
-  const auto convert = select_convert<From, converted>();
-  const auto copy = [&](const token_run& run, const tensor_shape& to) {
-    const tensor_shape of_run = tokens_of(from, run);
-    const auto* const read = reinterpret_cast<const From*>(of_run.address);
-    auto* const written = reinterpret_cast<converted*>(to.address);
-    for (std::size_t t = 0; t < run.tokens; ++t) {
-      for (std::size_t h = 0; h < run.heads; ++h) {
-        put_channels<From, converted>(read + of_run.at(0, t, h), written + to.at(0, t, h), from.head_dim, convert);
-      }
-    }
-  };
   if constexpr (is_quantised<To>) {
+    const channel_copy<From, float> copy(false);
     quantised_piece<To> floats(values.cache, 0, values.cache.head_dim);
     runs.each(from.heads, part, [&](const token_run& run) {
       each_piece(run, from.head_dim, [&](const token_run& piece) {
-        copy(piece, floats.shape(piece));
+        copy(tokens_of(from, piece), floats.shape(piece));
         floats.pack(piece);
       });
     });
   } else {
-    runs.each(from.heads, part, [&](const token_run& run) { copy(run, places_of(values.cache, run)); });
+    const channel_copy<From, To> copy(streams);
+    runs.each(from.heads, part,
+              [&](const token_run& run) { copy(tokens_of(from, run), places_of(values.cache, run)); });
   }
 }
 
@@ -166,8 +200,13 @@ struct values_to_put {
 
   void put(const slot_list& slots, const slice& part) const {
     if (writing.empty()) return;
-    const token_runs runs(writing.from, slots, 0, writing.cache.places.tokens, static_cast<std::size_t>(-1));
-    put_values<format_of<From>, cache_format_of<To>>(writing, runs, part);
+    // Whole heads rotate nowhere, but memory is treated as if all their channels did.
+    const std::size_t pairs = writing.from.head_dim / 2;
+    rotation_job job = writing.job({nullptr, nullptr, 0, pairs, 0, 1, 0}, 0, {});
+    if (writing.from.tokens > 1) choose_memory_habits(job, false);
+    const bool streams = job.streams && writing.from.head_dim % 2 == 0;
+    const token_runs runs(writing.from, slots, 0, writing.cache.places.tokens, no_limit);
+    put_values<format_of<From>, cache_format_of<To>>(writing, streams, runs, part);
   }
 };
 
@@ -202,8 +241,7 @@ void run_append(const char* function, const tensor_view<From>& k, const cache_vi
   check_slots(function, slots, keys.cache);
   if (!keys.empty()) {
     if (k.tokens > 1 && !is_quantised<to>) choose_memory_habits(job, false);
-    const token_runs runs(keys.from, slots, where, keys.cache.places.tokens,
-                          Live ? live_tokens : static_cast<std::size_t>(-1));
+    const token_runs runs(keys.from, slots, where, keys.cache.places.tokens, Live ? live_tokens : no_limit);
 #if ROTARY_X86
     if constexpr (compute<from, to, format_of<Row>>::half) {
       if (half_arithmetic()) {

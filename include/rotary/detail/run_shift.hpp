@@ -45,9 +45,10 @@ void run_shift(const char* function, const cache_view<T>& view, const slot_list&
                double factor, bool shares, const layout& how, const slice& part) {
   using format = cache_format_of<T>;
   const cache_shape cache = shape_of(view);
-  if (rows.rows != slots.size() && rows.rows != 1) {
-    fail("rotary::%s: there are %zu rows of cos and sin for %zu slots; give one of each slot, or one for all.",
-         function, rows.rows, slots.size());
+  shares = shares && rows.rows == 1;
+  if (rows.rows != slots.size() && !shares) {
+    fail("rotary::%s: the step_table has %zu rows for %zu slots; assign one of each slot.", function, rows.rows,
+         slots.size());
   }
   check_slice(function, part);
   if (slots.size() == 0 || cache.places.heads == 0 || cache.head_dim == 0) return;
@@ -66,7 +67,7 @@ void run_shift(const char* function, const cache_view<T>& view, const slot_list&
   rotation_job job = {keys, keys, table, positions(0), how, factor, factor};
   job.plain_rows = table.pair_step == 1 && factor == 1.0;
   choose_memory_habits(job, true);
-  const token_runs runs(keys, slots, positions(0), cache.places.tokens, static_cast<std::size_t>(-1));
+  const token_runs runs(keys, slots, positions(0), cache.places.tokens, no_limit);
   using row = format_of<Row>;
   using walked = std::conditional_t<is_quantised<format>, float, format>;
   using formats = compute<walked, walked, row>;

@@ -18,6 +18,8 @@ struct token_run {
   bool skipped;  // there is no slot
 };
 
+constexpr std::size_t no_limit = static_cast<std::size_t>(-1);
+
 /// The tokens of one call in their order.
 class token_runs {
  public:
