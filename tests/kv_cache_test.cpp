@@ -680,7 +680,7 @@ TEST(Slots, ScatteredOverAWideCacheAreAcceptedAndTheOneTwiceIsFound) {
   for (const std::size_t at : {std::size_t{0}, std::size_t{2500}, count - 2}) {
     std::vector<std::int64_t> twice = slots;
     twice[count - 1] = twice[at];
-    const std::string value = "slots[4999] is " + std::to_string(twice[at]);
+    const std::string value = "slot_ids[4999] is " + std::to_string(twice[at]);
     expect_refused([&] { slot_list(twice.data(), count).check("append", range); }, "append", {value.c_str()});
   }
 }
@@ -711,9 +711,9 @@ void expect_refused_after(const Change& change, std::initializer_list<const char
 
 TEST(AppendRefuses, SlotsThatTheCacheLacks) {
   EXPECT_NO_THROW(refused_call().call());
-  expect_refused_after([](refused_call& c) { c.slots = {3, 9, -1, 10}; }, {"slots[3] is 10", "10 slots"});
-  expect_refused_after([](refused_call& c) { c.slots = {3, -2, -1, 0}; }, {"slots[1] is -2", "-1"});
-  expect_refused_after([](refused_call& c) { c.slots = {3, 9, 3, 0}; }, {"slots[2] is 3", "once"});
+  expect_refused_after([](refused_call& c) { c.slots = {3, 9, -1, 10}; }, {"slot_ids[3] is 10", "10 slots"});
+  expect_refused_after([](refused_call& c) { c.slots = {3, -2, -1, 0}; }, {"slot_ids[1] is -2", "-1"});
+  expect_refused_after([](refused_call& c) { c.slots = {3, 9, 3, 0}; }, {"slot_ids[2] is 3", "once"});
   expect_refused_after([](refused_call& c) { c.slots = {3, 9, 1}; }, {"3 slots", "1 sequences of 4 tokens"});
   refused_call c;
   expect_refused([&] { rotary::append(c.keys, c.k_cache.view, slot_list::range(7, 4), c.rows, 0); }, "append",
@@ -724,7 +724,7 @@ TEST(AppendRefuses, SlotsThatTheCacheLacks) {
       [&] {
         rotary::append(c.keys, c.k_cache.view, {static_cast<const std::int32_t*>(nullptr), 4}, c.rows, 0);
       },
-      "append", {"slots is a null pointer", "4 values"});
+      "append", {"slot_ids is a null pointer", "4 values"});
 }
 
 TEST(AppendRefuses, SizesThatDiffer) {

@@ -470,8 +470,8 @@ TEST(ShiftRefuses, WhatCannotBeMoved) {
   const spectrum of = rotary::make_spectrum(32, 10000.0);
   const std::int32_t slots[] = {3, 9, -1, 0}, twice[] = {3, 9, 9, 0}, beyond[] = {3, 9, 1, 10};
   const slot_list good(slots, 4);
-  expect_refused([&] { rotary::shift(cache.view, {beyond, 4}, of, 5); }, "shift", {"slots[3] is 10", "10 slots"});
-  expect_refused([&] { rotary::shift(cache.view, {twice, 4}, of, 5); }, "shift", {"slots[2] is 9", "once"});
+  expect_refused([&] { rotary::shift(cache.view, {beyond, 4}, of, 5); }, "shift", {"slot_ids[3] is 10", "10 slots"});
+  expect_refused([&] { rotary::shift(cache.view, {twice, 4}, of, 5); }, "shift", {"slot_ids[2] is 9", "once"});
   expect_refused(
       [&] {
         rotary::shift(cache.view, good, of, 5, {pairing::split_half, 2});

@@ -101,14 +101,14 @@ cache_view<T> paged_hnd(T* data, std::size_t blocks, std::size_t heads, std::siz
 
 /// Dense [slots, heads, head_dim]. Throws as paged_nhd does.
 template <class T>
-cache_view<T> dense_nhd(T* data, std::size_t slots, std::size_t heads, std::size_t head_dim) {
-  return paged_nhd(data, 1, slots, heads, head_dim);
+cache_view<T> dense_nhd(T* data, std::size_t slot_count, std::size_t heads, std::size_t head_dim) {
+  return paged_nhd(data, 1, slot_count, heads, head_dim);
 }
 
 /// Dense [heads, slots, head_dim]. Throws as paged_nhd does.
 template <class T>
-cache_view<T> dense_hnd(T* data, std::size_t heads, std::size_t slots, std::size_t head_dim) {
-  return paged_hnd(data, 1, heads, slots, head_dim);
+cache_view<T> dense_hnd(T* data, std::size_t heads, std::size_t slot_count, std::size_t head_dim) {
+  return paged_hnd(data, 1, heads, slot_count, head_dim);
 }
 
 }  // namespace ROTARY_ABI

@@ -4,7 +4,7 @@
 
 #include "cache.hpp"
 #include "detail/run_append.hpp"
-#include "slots.hpp"
+#include "slot_list.hpp"
 
 namespace rotary {
 inline namespace ROTARY_ABI {
@@ -18,17 +18,17 @@ inline namespace ROTARY_ABI {
 /// Throws rotary::error, before anything is written, as rotate does, and for a slot beyond the cache, a slot that two
 /// tokens have, heads that the cache does not have, a source that overlaps a cache, a float8 cache without scale.
 template <class From, class To, class Row>
-void append(const tensor_view<From>& k, const cache_view<To>& cache, const slot_list& slots,
+void append(const tensor_view<From>& k, const cache_view<To>& cache, const slot_list& slot_ids,
             const step_table<Row>& step, const layout& how = {}, const slice& part = {}) {
   const positions where = detail::rows_of_step("append", detail::shape_of(k), step);
-  detail::run_append<false>("append", k, cache, detail::no_values(), slots, step.view(), where, how, part);
+  detail::run_append<false>("append", k, cache, detail::no_values(), slot_ids, step.view(), where, how, part);
 }
 
 /// With the rows of a table or table_view, and the tokens' positions.
 template <class From, class To, class Rows>
-void append(const tensor_view<From>& k, const cache_view<To>& cache, const slot_list& slots, const Rows& rows,
+void append(const tensor_view<From>& k, const cache_view<To>& cache, const slot_list& slot_ids, const Rows& rows,
             const positions& where, const layout& how = {}, const slice& part = {}) {
-  detail::run_append<false>("append", k, cache, detail::no_values(), slots, detail::view_of(rows), where, how, part);
+  detail::run_append<false>("append", k, cache, detail::no_values(), slot_ids, detail::view_of(rows), where, how, part);
 }
 
 /// The same with the values, [batch, tokens, value_heads, value_dim], copied into the slots of a second cache of as
@@ -36,53 +36,53 @@ void append(const tensor_view<From>& k, const cache_view<To>& cache, const slot_
 /// of one packed tensor, and the caches of one, too.
 template <class From, class FromV, class To, class ToV, class Row>
 void append(const tensor_view<From>& k, const tensor_view<FromV>& v, const cache_view<To>& k_cache,
-            const cache_view<ToV>& v_cache, const slot_list& slots, const step_table<Row>& step, const layout& how = {},
-            const slice& part = {}) {
+            const cache_view<ToV>& v_cache, const slot_list& slot_ids, const step_table<Row>& step,
+            const layout& how = {}, const slice& part = {}) {
   const positions where = detail::rows_of_step("append", detail::shape_of(k), step);
   const detail::values_to_put<FromV, ToV> values = {
       {"v", "the v cache", detail::shape_of(v), detail::shape_of(v_cache)}};
-  detail::run_append<false>("append", k, k_cache, values, slots, step.view(), where, how, part);
+  detail::run_append<false>("append", k, k_cache, values, slot_ids, step.view(), where, how, part);
 }
 template <class From, class FromV, class To, class ToV, class Rows>
 void append(const tensor_view<From>& k, const tensor_view<FromV>& v, const cache_view<To>& k_cache,
-            const cache_view<ToV>& v_cache, const slot_list& slots, const Rows& rows, const positions& where,
+            const cache_view<ToV>& v_cache, const slot_list& slot_ids, const Rows& rows, const positions& where,
             const layout& how = {}, const slice& part = {}) {
   const detail::values_to_put<FromV, ToV> values = {
       {"v", "the v cache", detail::shape_of(v), detail::shape_of(v_cache)}};
-  detail::run_append<false>("append", k, k_cache, values, slots, detail::view_of(rows), where, how, part);
+  detail::run_append<false>("append", k, k_cache, values, slot_ids, detail::view_of(rows), where, how, part);
 }
 
 /// As append, and k itself is rotated in place, for the attention of this step: both results are those of append, then
 /// rotate, at one pass over memory. Tokens whose slot is -1 are left out of both. layout::stored must be
 /// layout::pairing.
 template <class From, class To, class Row>
-void rotate_and_append(const tensor_view<From>& k, const cache_view<To>& cache, const slot_list& slots,
+void rotate_and_append(const tensor_view<From>& k, const cache_view<To>& cache, const slot_list& slot_ids,
                        const step_table<Row>& step, const layout& how = {}, const slice& part = {}) {
   const positions where = detail::rows_of_step("rotate_and_append", detail::shape_of(k), step);
-  detail::run_append<true>("rotate_and_append", k, cache, detail::no_values(), slots, step.view(), where, how, part);
+  detail::run_append<true>("rotate_and_append", k, cache, detail::no_values(), slot_ids, step.view(), where, how, part);
 }
 template <class From, class To, class Rows>
-void rotate_and_append(const tensor_view<From>& k, const cache_view<To>& cache, const slot_list& slots,
+void rotate_and_append(const tensor_view<From>& k, const cache_view<To>& cache, const slot_list& slot_ids,
                        const Rows& rows, const positions& where, const layout& how = {}, const slice& part = {}) {
-  detail::run_append<true>("rotate_and_append", k, cache, detail::no_values(), slots, detail::view_of(rows), where, how,
-                           part);
+  detail::run_append<true>("rotate_and_append", k, cache, detail::no_values(), slot_ids, detail::view_of(rows), where,
+                           how, part);
 }
 template <class From, class FromV, class To, class ToV, class Row>
 void rotate_and_append(const tensor_view<From>& k, const tensor_view<FromV>& v, const cache_view<To>& k_cache,
-                       const cache_view<ToV>& v_cache, const slot_list& slots, const step_table<Row>& step,
+                       const cache_view<ToV>& v_cache, const slot_list& slot_ids, const step_table<Row>& step,
                        const layout& how = {}, const slice& part = {}) {
   const positions where = detail::rows_of_step("rotate_and_append", detail::shape_of(k), step);
   const detail::values_to_put<FromV, ToV> values = {
       {"v", "the v cache", detail::shape_of(v), detail::shape_of(v_cache)}};
-  detail::run_append<true>("rotate_and_append", k, k_cache, values, slots, step.view(), where, how, part);
+  detail::run_append<true>("rotate_and_append", k, k_cache, values, slot_ids, step.view(), where, how, part);
 }
 template <class From, class FromV, class To, class ToV, class Rows>
 void rotate_and_append(const tensor_view<From>& k, const tensor_view<FromV>& v, const cache_view<To>& k_cache,
-                       const cache_view<ToV>& v_cache, const slot_list& slots, const Rows& rows, const positions& where,
-                       const layout& how = {}, const slice& part = {}) {
+                       const cache_view<ToV>& v_cache, const slot_list& slot_ids, const Rows& rows,
+                       const positions& where, const layout& how = {}, const slice& part = {}) {
   const detail::values_to_put<FromV, ToV> values = {
       {"v", "the v cache", detail::shape_of(v), detail::shape_of(v_cache)}};
-  detail::run_append<true>("rotate_and_append", k, k_cache, values, slots, detail::view_of(rows), where, how, part);
+  detail::run_append<true>("rotate_and_append", k, k_cache, values, slot_ids, detail::view_of(rows), where, how, part);
 }
 
 }  // namespace ROTARY_ABI

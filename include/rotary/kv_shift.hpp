@@ -15,7 +15,7 @@
 
 #include "cache.hpp"
 #include "detail/run_shift.hpp"
-#include "slots.hpp"
+#include "slot_list.hpp"
 
 namespace rotary {
 inline namespace ROTARY_ABI {
@@ -30,21 +30,22 @@ inline namespace ROTARY_ABI {
 /// Throws rotary::error, before anything is written, for a slot beyond the cache or listed twice, a block that does not
 /// fit into head_dim, a layout that changes the pairing, a float8 cache without scale, or a spectrum of xPos.
 template <class T>
-void shift(const cache_view<T>& cache, const slot_list& slots, const spectrum& of, std::int64_t delta,
+void shift(const cache_view<T>& cache, const slot_list& slot_ids, const spectrum& of, std::int64_t delta,
            const layout& how = {}, const slice& part = {}) {
   using row = std::conditional_t<std::is_same<cache_format_of<T>, double>::value, double, float>;
   const detail::one_row<row> turn("shift", of, delta);
-  detail::run_shift("shift", cache, slots, turn.view(), 1.0, true, how, part);
+  detail::run_shift("shift", cache, slot_ids, turn.view(), 1.0, true, how, part);
 }
 
 /// By a delta for each slot, which `deltas` was assigned instead of positions; of several axes, too (M-RoPE), for which
 /// the step_table was made with the model's axis_map. A single row serves for all slots. The magnitude of its spectrum
 /// is taken out again, at one more rounding of the rows; a step_table of unit_magnitude(spectrum) needs none.
 template <class T, class Row>
-void shift(const cache_view<T>& cache, const slot_list& slots, const step_table<Row>& deltas, const layout& how = {},
+void shift(const cache_view<T>& cache, const slot_list& slot_ids, const step_table<Row>& deltas, const layout& how = {},
            const slice& part = {}) {
   const table_view<Row> rows = deltas.view();
-  detail::run_shift("shift", cache, slots, rows, detail::without_magnitude("shift", rows.magnitude), true, how, part);
+  detail::run_shift("shift", cache, slot_ids, rows, detail::without_magnitude("shift", rows.magnitude), true, how,
+                    part);
 }
 
 /// The spectrum without its attention factor: that of the deltas of a shift. Throws rotary::error for xPos.
@@ -67,29 +68,29 @@ inline spectrum spectrum_change(const spectrum& from, const spectrum& to) {
   return spectrum(std::move(difference), to.magnitude() / from.magnitude());
 }
 
-/// Rotates the key in slots[i], which was cached at the position that row i of `change` was assigned, from one spectrum
-/// to another. `change` is made once, step_table<>(spectrum_change(from, to)), and serves all layers:
+/// Rotates the key in slot_ids[i], which was cached at the position that row i of `change` was assigned, from one
+/// spectrum to another. `change` is made once, step_table<>(spectrum_change(from, to)), and serves all layers:
 ///
 ///     rotary::step_table<float> change(rotary::spectrum_change(before, now));
 ///     change.assign(position_ids, tokens);
-///     for (auto& layer : layers) rotary::change_spectrum(layer.k, {slots, tokens}, change, how);
+///     for (auto& layer : layers) rotary::change_spectrum(layer.k, {slot_ids, tokens}, change, how);
 ///
 /// Behaves and throws as shift does.
 template <class T, class Row>
-void change_spectrum(const cache_view<T>& cache, const slot_list& slots, const step_table<Row>& change,
+void change_spectrum(const cache_view<T>& cache, const slot_list& slot_ids, const step_table<Row>& change,
                      const layout& how = {}, const slice& part = {}) {
-  detail::run_shift("change_spectrum", cache, slots, change.view(), 1.0, false, how, part);
+  detail::run_shift("change_spectrum", cache, slot_ids, change.view(), 1.0, false, how, part);
 }
 
-/// The same for a single cache, at positions position_ids[slots.size()], of std::int32_t or std::int64_t. Allocates the
-/// table.
+/// The same for a single cache, at positions position_ids[slot_ids.size()], of std::int32_t or std::int64_t. Allocates
+/// the table.
 template <class T, class Integer>
-void change_spectrum(const cache_view<T>& cache, const slot_list& slots, const Integer* position_ids,
+void change_spectrum(const cache_view<T>& cache, const slot_list& slot_ids, const Integer* position_ids,
                      const spectrum& from, const spectrum& to, const layout& how = {}, const slice& part = {}) {
   using row = std::conditional_t<std::is_same<cache_format_of<T>, double>::value, double, float>;
   step_table<row> change(spectrum_change(from, to));
-  change.assign(position_ids, slots.size());
-  change_spectrum(cache, slots, change, how, part);
+  change.assign(position_ids, slot_ids.size());
+  change_spectrum(cache, slot_ids, change, how, part);
 }
 
 }  // namespace ROTARY_ABI

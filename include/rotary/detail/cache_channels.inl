@@ -1,5 +1,6 @@
 // Channels that go into a KV cache as they are, and heads of quantised caches, from their channels as floats and back.
-// Part of every backend.
+// Part of every backend. All templates, so that who calls none of them need not wait for
+// their vectors to be compiled.
 
 #if ROTARY_GNU && ROTARY_BACKEND_LANES >= 16
 /// Two vectors of floats as bfloat16, like narrow(), at half its cost: by arithmetic on 16-bit lanes.
@@ -94,8 +95,8 @@ ROTARY_INLINE vec_t<std::int32_t, W> largest_of_lanes(vec_t<std::int32_t, W> v) 
 }
 
 /// The bits of the largest magnitude of a block.
+template <std::size_t W>
 ROTARY_INLINE std::uint32_t largest_magnitude(const float* from) {
-  constexpr std::size_t W = widest<float>;
   using i32 = vec_t<std::int32_t, W>;
   i32 largest{};
   ROTARY_UNROLL
@@ -118,16 +119,16 @@ ROTARY_INLINE vec_t<std::int8_t, W> rounded_product(vec_t<float, W> value, float
   return __builtin_convertvector(whole - up + down, vec_t<std::int8_t, W>);
 }
 
+template <std::size_t W>
 ROTARY_INLINE void round_block(const float* from, float by, std::int8_t* to) {
-  constexpr std::size_t W = widest<float>;
   ROTARY_UNROLL
   for (std::size_t i = 0; i < q8_0::channels; i += W) {
     write_bits(to + i, rounded_product<W>(load_bytes<float, W>(from + i), by));
   }
 }
 
+template <std::size_t W>
 ROTARY_INLINE void scale_block(const std::int8_t* from, float by, float* to) {
-  constexpr std::size_t W = widest<float>;
   ROTARY_UNROLL
   for (std::size_t i = 0; i < q8_0::channels; i += W) {
     const vec_t<std::int32_t, W> whole =
@@ -138,6 +139,7 @@ ROTARY_INLINE void scale_block(const std::int8_t* from, float by, float* to) {
 
 #else
 
+template <std::size_t W>
 ROTARY_INLINE std::uint32_t largest_magnitude(const float* from) {
   std::uint32_t largest = 0;
   for (std::size_t i = 0; i < q8_0::channels; ++i) {
@@ -147,6 +149,7 @@ ROTARY_INLINE std::uint32_t largest_magnitude(const float* from) {
   return largest;
 }
 
+template <std::size_t W>
 ROTARY_INLINE void round_block(const float* from, float by, std::int8_t* to) {
   for (std::size_t i = 0; i < q8_0::channels; ++i) {
     const float product = from[i] * by;
@@ -156,6 +159,7 @@ ROTARY_INLINE void round_block(const float* from, float by, std::int8_t* to) {
   }
 }
 
+template <std::size_t W>
 ROTARY_INLINE void scale_block(const std::int8_t* from, float by, float* to) {
   for (std::size_t i = 0; i < q8_0::channels; ++i) to[i] = static_cast<float>(from[i]) * by;
 }
@@ -163,20 +167,18 @@ ROTARY_INLINE void scale_block(const std::int8_t* from, float by, float* to) {
 #endif
 
 /// `channels` floats divided by the scale and rounded once, to nearest even.
-template <class F, class T>
+template <class F, std::size_t W, class T>
 ROTARY_INLINE void pack_float8(const float* from, float scale, T* to, std::size_t channels) {
   std::size_t i = 0;
 #if ROTARY_GNU
-  constexpr std::size_t W = widest<float>;
   for (; i + W <= channels; i += W) write_bits(to + i, narrow_float8<F, W>(load_bytes<float, W>(from + i) / scale));
 #endif
   for (; i < channels; ++i) to[i].bits = float_to_float8_bits<F>(from[i] / scale);
 }
-template <class F, class T>
+template <class F, std::size_t W, class T>
 ROTARY_INLINE void unpack_float8(const T* from, float scale, float* to, std::size_t channels) {
   std::size_t i = 0;
 #if ROTARY_GNU
-  constexpr std::size_t W = widest<float>;
   for (; i + W <= channels; i += W) {
     write_bits(to + i, widen_float8<F, W>(load_bytes<std::uint8_t, W>(from + i)) * scale);
   }
@@ -184,30 +186,33 @@ ROTARY_INLINE void unpack_float8(const T* from, float scale, float* to, std::siz
   for (; i < channels; ++i) to[i] = float8_bits_to_float<F>(from[i].bits) * scale;
 }
 
-/// `channels` floats as a quantised cache stores them. A template, so that only calls cost time to compile.
+/// `channels` floats as a quantised cache stores them.
 template <class T>
 void pack_head(const float* from, float scale, T* to, std::size_t channels) {
+  constexpr std::size_t W = widest<float>;
   if constexpr (std::is_same<T, q8_0>::value) {
     for (; channels != 0; channels -= q8_0::channels, from += q8_0::channels, ++to) {
-      const q8_0_scale by = q8_0_scale_for(largest_magnitude(from));
+      const q8_0_scale by = q8_0_scale_for(largest_magnitude<W>(from));
       to->scale = by.stored;
       if (by.stored.bits == 0x7e00u) {
         std::memset(to->values, 0, sizeof to->values);
       } else {
-        round_block(from, by.inverse, to->values);
+        round_block<W>(from, by.inverse, to->values);
       }
     }
   } else {
-    pack_float8<std::conditional_t<std::is_same<T, float8_e4m3fn>::value, e4m3fn, e5m2>>(from, scale, to, channels);
+    pack_float8<std::conditional_t<std::is_same<T, float8_e4m3fn>::value, e4m3fn, e5m2>, W>(from, scale, to, channels);
   }
 }
 template <class T>
 void unpack_head(const T* from, float scale, float* to, std::size_t channels) {
+  constexpr std::size_t W = widest<float>;
   if constexpr (std::is_same<T, q8_0>::value) {
     for (; channels != 0; channels -= q8_0::channels, to += q8_0::channels, ++from) {
-      scale_block(from->values, static_cast<float>(from->scale), to);
+      scale_block<W>(from->values, static_cast<float>(from->scale), to);
     }
   } else {
-    unpack_float8<std::conditional_t<std::is_same<T, float8_e4m3fn>::value, e4m3fn, e5m2>>(from, scale, to, channels);
+    unpack_float8<std::conditional_t<std::is_same<T, float8_e4m3fn>::value, e4m3fn, e5m2>, W>(from, scale, to,
+                                                                                              channels);
   }
 }

@@ -3,7 +3,7 @@
 #define ROTARY_DETAIL_CACHE_CHECKS_HPP
 
 #include "../cache.hpp"
-#include "../slots.hpp"
+#include "../slot_list.hpp"
 #include "checks.hpp"
 
 namespace rotary {
@@ -78,8 +78,8 @@ extent check_cache(const char* function, const char* argument, const cache_shape
 }
 
 /// The slots of a cache that passed check_cache.
-inline void check_slots(const char* function, const slot_list& slots, const cache_shape& x) {
-  slots.check(function, x.places.batch * x.places.tokens);
+inline void check_slots(const char* function, const slot_list& slot_ids, const cache_shape& x) {
+  slot_ids.check(function, x.places.batch * x.places.tokens);
 }
 
 inline void check_head_counts(const char* function, const char* argument, std::size_t heads, std::size_t head_dim,

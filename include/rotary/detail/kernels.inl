@@ -6,6 +6,8 @@
 #  include "lanes_portable.inl"
 #endif
 #include "head_kernels.inl"
-#include "cache_channels.inl"
+#if !ROTARY_BACKEND_FP16  // which only computes; avx512 stores for it
+#  include "cache_channels.inl"
+#endif
 #include "row_merge.inl"
 #include "row_products.inl"

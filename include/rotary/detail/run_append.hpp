@@ -198,14 +198,14 @@ struct values_to_put {
     if (live) check_disjoint(function, "k", k, keys.in_from, "v", v, writing.in_from);
   }
 
-  void put(const slot_list& slots, const slice& part) const {
+  void put(const slot_list& slot_ids, const slice& part) const {
     if (writing.empty()) return;
     // Whole heads rotate nowhere, but memory is treated as if all their channels did.
     const std::size_t pairs = writing.from.head_dim / 2;
     rotation_job job = writing.job({nullptr, nullptr, 0, pairs, 0, 1, 0}, 0, {});
     if (writing.from.tokens > 1) choose_memory_habits(job, false);
     const bool streams = job.streams && writing.from.head_dim % 2 == 0;
-    const token_runs runs(writing.from, slots, 0, writing.cache.places.tokens, no_limit);
+    const token_runs runs(writing.from, slot_ids, 0, writing.cache.places.tokens, no_limit);
     put_values<format_of<From>, cache_format_of<To>>(writing, streams, runs, part);
   }
 };
@@ -222,7 +222,7 @@ void check_keys(const char* function, cache_writing& keys, const rotation_job& j
 
 template <bool Live, class From, class To, class Row, class Values>
 void run_append(const char* function, const tensor_view<From>& k, const cache_view<To>& cache, Values values,
-                const slot_list& slots, const table_view<Row>& rows, const positions& where, const layout& how,
+                const slot_list& slot_ids, const table_view<Row>& rows, const positions& where, const layout& how,
                 const slice& part) {
   static_assert(!Live || !std::is_const<From>::value, "rotary: keys that are rotated must not be const");
   using from = format_of<From>;
@@ -234,26 +234,26 @@ void run_append(const char* function, const tensor_view<From>& k, const cache_vi
   check_slice(function, part);
   check_keys<to>(function, keys, job, Live);
   values.check(function, keys, Live);
-  if (multiply_overflows(k.batch, k.tokens) || slots.size() != k.batch * k.tokens) {
+  if (multiply_overflows(k.batch, k.tokens) || slot_ids.size() != k.batch * k.tokens) {
     fail("rotary::%s: %zu slots were given; k has %zu sequences of %zu tokens. Give one of each token.", function,
-         slots.size(), k.batch, k.tokens);
+         slot_ids.size(), k.batch, k.tokens);
   }
-  check_slots(function, slots, keys.cache);
+  check_slots(function, slot_ids, keys.cache);
   if (!keys.empty()) {
     if (k.tokens > 1 && !is_quantised<to>) choose_memory_habits(job, false);
-    const token_runs runs(keys.from, slots, where, keys.cache.places.tokens, Live ? live_tokens : no_limit);
+    const token_runs runs(keys.from, slot_ids, where, keys.cache.places.tokens, Live ? live_tokens : no_limit);
 #if ROTARY_X86
     if constexpr (compute<from, to, format_of<Row>>::half) {
       if (half_arithmetic()) {
         put_keys<Live, float16, from, to, format_of<Row>>(keys, job, runs, part);
-        return values.put(slots, part);
+        return values.put(slot_ids, part);
       }
     }
 #endif
     using formats = compute<from, walked, format_of<Row>>;
     put_keys<Live, typename formats::type, from, to, format_of<Row>>(keys, job, runs, part);
   }
-  values.put(slots, part);
+  values.put(slot_ids, part);
 }
 
 /// The position of a step's row for each token of k, as for a rotation.

@@ -39,35 +39,35 @@ void rotate_slots(const cache_shape& cache, rotation_job job, const token_runs& 
   }
 }
 
-/// Row i of `rows`, multiplied by `factor`, for the key in slots[i]; if `shares`, a single row serves for all.
+/// Row i of `rows`, multiplied by `factor`, for the key in slot_ids[i]; if `shares`, a single row serves for all.
 template <class T, class Row>
-void run_shift(const char* function, const cache_view<T>& view, const slot_list& slots, const table_view<Row>& rows,
+void run_shift(const char* function, const cache_view<T>& view, const slot_list& slot_ids, const table_view<Row>& rows,
                double factor, bool shares, const layout& how, const slice& part) {
   using format = cache_format_of<T>;
   const cache_shape cache = shape_of(view);
   shares = shares && rows.rows == 1;
-  if (rows.rows != slots.size() && !shares) {
+  if (rows.rows != slot_ids.size() && !shares) {
     fail("rotary::%s: the step_table has %zu rows for %zu slots; assign one of each slot.", function, rows.rows,
-         slots.size());
+         slot_ids.size());
   }
   check_slice(function, part);
-  if (slots.size() == 0 || cache.places.heads == 0 || cache.head_dim == 0) return;
-  const rows_shape table = {rows.cos,       rows.sin, slots.size(), rows.pairs, shares ? 0 : rows.row_stride,
+  if (slot_ids.size() == 0 || cache.places.heads == 0 || cache.head_dim == 0) return;
+  const rows_shape table = {rows.cos,       rows.sin, slot_ids.size(), rows.pairs, shares ? 0 : rows.row_stride,
                             rows.pair_step, 0};
   tensor_shape keys = cache.places;  // one sequence, whose tokens are the slots
   keys.batch = 1;
-  keys.tokens = slots.size();
+  keys.tokens = slot_ids.size();
   keys.head_dim = cache.head_dim;
   check_in_place(function, cache.places, how);
   check_cache<format>(function, "the cache", cache);
   check_block(function, keys, table, how);
-  check_slots(function, slots, cache);
+  check_slots(function, slot_ids, cache);
   if (rows.pairs == 0) return;
 
   rotation_job job = {keys, keys, table, positions(0), how, factor, factor};
   job.plain_rows = table.pair_step == 1 && factor == 1.0;
   choose_memory_habits(job, true);
-  const token_runs runs(keys, slots, positions(0), cache.places.tokens, no_limit);
+  const token_runs runs(keys, slot_ids, positions(0), cache.places.tokens, no_limit);
   using row = format_of<Row>;
   using walked = std::conditional_t<is_quantised<format>, float, format>;
   using formats = compute<walked, walked, row>;

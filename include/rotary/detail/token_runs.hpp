@@ -2,7 +2,7 @@
 #ifndef ROTARY_DETAIL_TOKEN_RUNS_HPP
 #define ROTARY_DETAIL_TOKEN_RUNS_HPP
 
-#include "../slots.hpp"
+#include "../slot_list.hpp"
 #include "checks.hpp"
 
 namespace rotary {
@@ -24,11 +24,11 @@ constexpr std::size_t no_limit = static_cast<std::size_t>(-1);
 class token_runs {
  public:
   /// `sizes` has the batch and the tokens; no run has more than `most` tokens.
-  token_runs(const tensor_shape& sizes, const slot_list& slots, const positions& where, std::size_t block_size,
+  token_runs(const tensor_shape& sizes, const slot_list& slot_ids, const positions& where, std::size_t block_size,
              std::size_t most)
       : batch_(sizes.batch),
         tokens_(sizes.tokens),
-        slots_(slots),
+        slots_(slot_ids),
         where_(where),
         block_size_(block_size),
         most_(most) {}
@@ -64,7 +64,9 @@ class token_runs {
     if (slot == slot_list::skip) return 1;
     const std::size_t of_sequence = tokens_ - token % tokens_;
     const std::size_t of_block = block_size_ - static_cast<std::size_t>(slot) % block_size_;
-    for (const std::size_t bound : {most_, of_sequence, of_block}) limit = bound < limit ? bound : limit;
+    limit = most_ < limit ? most_ : limit;
+    limit = of_sequence < limit ? of_sequence : limit;
+    limit = of_block < limit ? of_block : limit;
     const std::uint64_t first = static_cast<std::uint64_t>(where_.consecutive() ? 0 : position_of(token));
     std::size_t length = 1;
     for (; length < limit; ++length) {

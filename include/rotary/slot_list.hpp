@@ -1,6 +1,6 @@
 // Which slot of a KV cache each token of a call goes to.
-#ifndef ROTARY_SLOTS_HPP
-#define ROTARY_SLOTS_HPP
+#ifndef ROTARY_SLOT_LIST_HPP
+#define ROTARY_SLOT_LIST_HPP
 
 #include "error.hpp"
 
@@ -37,21 +37,21 @@ class slot_list {
     }
   }
 
-  /// Throws rotary::error where a slot is neither skip nor one of a cache of `slots` slots, or is listed twice.
-  void check(const char* function, std::size_t slots) const {
-    if (kind_ == kind::range) return check_range(function, slots);
+  /// Throws rotary::error where a slot is neither skip nor one of a cache of slot_count slots, or is listed twice.
+  void check(const char* function, std::size_t slot_count) const {
+    if (kind_ == kind::range) return check_range(function, slot_count);
     if (ids_ == nullptr && count_ != 0) {
-      detail::fail("rotary::%s: slots is a null pointer with %zu values; pass the array.", function, count_);
+      detail::fail("rotary::%s: slot_ids is a null pointer with %zu values; pass the array.", function, count_);
     }
     bool rising = true;
     std::int64_t last = skip;
     for (std::size_t i = 0; i < count_; ++i) {
       const std::int64_t slot = (*this)[i];
       if (slot == skip) continue;
-      if (slot < 0 || static_cast<std::uint64_t>(slot) >= slots) {
+      if (slot < 0 || static_cast<std::uint64_t>(slot) >= slot_count) {
         detail::fail(
-            "rotary::%s: slots[%zu] is %lld; the cache has %zu slots, from 0 on. Use -1 for a token to leave out.",
-            function, i, static_cast<long long>(slot), slots);
+            "rotary::%s: slot_ids[%zu] is %lld; the cache has %zu slots, from 0 on. Use -1 for a token to leave out.",
+            function, i, static_cast<long long>(slot), slot_count);
       }
       rising = rising && slot > last;
       last = slot;
@@ -62,13 +62,13 @@ class slot_list {
  private:
   enum class kind : unsigned char { ids32, ids64, range };
 
-  void check_range(const char* function, std::size_t slots) const {
-    if (count_ == 0 || (first_ >= 0 && static_cast<std::uint64_t>(first_) <= slots &&
-                        count_ <= slots - static_cast<std::size_t>(first_))) {
+  void check_range(const char* function, std::size_t slot_count) const {
+    if (count_ == 0 || (first_ >= 0 && static_cast<std::uint64_t>(first_) <= slot_count &&
+                        count_ <= slot_count - static_cast<std::size_t>(first_))) {
       return;
     }
-    detail::fail("rotary::%s: slots are %zu from %lld on; the cache has %zu, from 0 on. Make the range fit.", function,
-                 count_, static_cast<long long>(first_), slots);
+    detail::fail("rotary::%s: slot_ids are %zu from %lld on; the cache has %zu, from 0 on. Make the range fit.",
+                 function, count_, static_cast<long long>(first_), slot_count);
   }
 
   // Without memory of its own: a bit for each slot of a window, and one pass over the list for every window that has
@@ -104,7 +104,7 @@ class slot_list {
   }
   [[noreturn]] void fail_twice(const char* function, std::size_t i) const {
     detail::fail(
-        "rotary::%s: slots[%zu] is %lld, as an earlier one; a call may use each slot once. Use -1 for all but one.",
+        "rotary::%s: slot_ids[%zu] is %lld, as an earlier one; a call may use each slot once. Use -1 for all but one.",
         function, i, static_cast<long long>((*this)[i]));
   }
 
