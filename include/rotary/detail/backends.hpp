@@ -7,6 +7,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "../float8.hpp"
+#include "../q8_0.hpp"
 #include "head_grid.hpp"
 #include "job.hpp"
 

@@ -6,7 +6,8 @@
 #  include "lanes_portable.inl"
 #endif
 #include "head_kernels.inl"
-#if !ROTARY_BACKEND_FP16  // rows of tables are made in double
+#if !ROTARY_BACKEND_FP16  // which only computes: rows are made in double, caches are written by avx512
+#  include "cache_channels.inl"
 #  include "row_merge.inl"
 #  include "row_products.inl"
 #endif
