@@ -1,5 +1,7 @@
 #include <cmath>
 #include <cstring>
+#include <rotary/kv_cache.hpp>
+#include <rotary/kv_shift.hpp>
 #include <rotary/rotary.hpp>
 
 #include "baselines.hpp"

@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <rotary/kv_cache.hpp>
+#include <rotary/kv_shift.hpp>
 #include <rotary/rotary.hpp>
 #include <string>
 #include <type_traits>

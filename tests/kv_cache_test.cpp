@@ -8,6 +8,8 @@
 #include <limits>
 #include <new>
 #include <numeric>
+#include <rotary/kv_cache.hpp>
+#include <rotary/kv_shift.hpp>
 #include <rotary/rotary.hpp>
 #include <string>
 #include <vector>

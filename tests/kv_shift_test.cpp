@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstdio>
 #include <limits>
+#include <rotary/kv_cache.hpp>
+#include <rotary/kv_shift.hpp>
 #include <rotary/rotary.hpp>
 #include <string>
 #include <vector>

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
+#include <rotary/position_maps.hpp>
 #include <rotary/rotary.hpp>
 #include <vector>
 

@@ -15,34 +15,23 @@
 //     step.assign(position_ids, tokens);                                     // once per forward pass
 //     for (auto& layer : layers) rotary::rotate(rotary::thd(layer.q, tokens, 32, 128), step);
 //
-//     // rotate, cast and write into a paged KV cache in one pass; later, move what it holds
-//     rotary::append(k, v, k_cache, v_cache, {slot_mapping, tokens}, step);
-//     rotary::shift(k_cache, {slot_mapping, tokens}, spectrum, -64);
-//
 // A header each: scaling.hpp (policies), spectrum.hpp, angles.hpp, axes.hpp (tokens with several positions: images,
-// video), table.hpp, positions.hpp, position_maps.hpp (ids of Self-Extend, dual chunks, context parallelism),
-// tensor.hpp, layout.hpp, rotate.hpp, cache.hpp (views of KV caches), slot_list.hpp, kv_cache.hpp (append),
-// kv_shift.hpp (keys at other positions, or of another spectrum), types.hpp (float16, bfloat16, your own types),
-// float8.hpp, q8_0.hpp, list.hpp, error.hpp, backend.hpp. Eigen's types: eigen.hpp, which is not included here.
+// video), table.hpp, positions.hpp, tensor.hpp, layout.hpp, rotate.hpp, types.hpp (float16, bfloat16, your own types),
+// list.hpp, error.hpp, backend.hpp. Not included here, since not everybody needs them: kv_cache.hpp (append to a KV
+// cache), kv_shift.hpp (keys at other positions, or of another spectrum), position_maps.hpp (ids of Self-Extend, dual
+// chunks, context parallelism), huggingface.hpp and gguf.hpp (what a model's files say), permute.hpp (weights), eigen.hpp.
 #ifndef ROTARY_ROTARY_HPP
 #define ROTARY_ROTARY_HPP
 
 #include "angles.hpp"
 #include "axes.hpp"
 #include "backend.hpp"
-#include "cache.hpp"
 #include "error.hpp"
-#include "float8.hpp"
-#include "kv_cache.hpp"
-#include "kv_shift.hpp"
 #include "layout.hpp"
 #include "list.hpp"
-#include "position_maps.hpp"
 #include "positions.hpp"
-#include "q8_0.hpp"
 #include "rotate.hpp"
 #include "scaling.hpp"
-#include "slot_list.hpp"
 #include "spectrum.hpp"
 #include "table.hpp"
 #include "tensor.hpp"

@@ -8,6 +8,10 @@ namespace rotary {
 inline namespace ROTARY_ABI {
 namespace detail {
 
+#define ROTARY_BODY "cache_channels.inl"
+#define ROTARY_BODY_WITHOUT_HALF
+#include "each_backend.inl"
+
 /// Heads of a quantised cache, to floats and back. `channels` divides into elements of T.
 template <class T>
 struct quantised_kernels {
