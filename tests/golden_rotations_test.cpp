@@ -242,8 +242,8 @@ TEST(GoldenRotations, Bfloat16BitForBit) {
       values += got.size();
       EXPECT_EQ(different, 0u) << "values up to here";
     });
-    std::printf("%s: %zu of %zu bfloat16 values are not the correctly rounded ones\n", rotary::backend_name(which), different,
-                values);
+    std::printf("%s: %zu of %zu bfloat16 values are not the correctly rounded ones\n", rotary::backend_name(which),
+                different, values);
   });
 }
 

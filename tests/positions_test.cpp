@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <rotary/position_maps.hpp>
 #include <rotary/rotary.hpp>
 #include <vector>
 
