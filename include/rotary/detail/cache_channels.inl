@@ -45,6 +45,19 @@ void copy_channels(const From* from, To* to, std::size_t count) {
 
 #if ROTARY_GNU
 
+// Between bytes and 32-bit lanes by way of 16-bit ones: in one step compilers would take most bytes one by one.
+template <class Byte, std::size_t W>
+ROTARY_INLINE auto widen_bytes(vec_t<Byte, W> bytes) {
+  using word = std::conditional_t<std::is_signed<Byte>::value, std::int16_t, std::uint16_t>;
+  using number = std::conditional_t<std::is_signed<Byte>::value, std::int32_t, std::uint32_t>;
+  return __builtin_convertvector(__builtin_convertvector(bytes, vec_t<word, W>), vec_t<number, W>);
+}
+template <class Byte, std::size_t W, class V>
+ROTARY_INLINE vec_t<Byte, W> narrow_to_bytes(V numbers) {
+  if constexpr (W >= 16) return __builtin_convertvector(numbers, vec_t<Byte, W>);  // one instruction
+  return __builtin_convertvector(__builtin_convertvector(numbers, vec_t<std::int16_t, W>), vec_t<Byte, W>);
+}
+
 template <class F, std::size_t W>
 ROTARY_INLINE vec_t<std::uint8_t, W> narrow_float8(vec_t<float, W> value) {
   using u32 = vec_t<std::uint32_t, W>;
@@ -59,14 +72,14 @@ ROTARY_INLINE vec_t<std::uint8_t, W> narrow_float8(vec_t<float, W> value) {
   const u32 special = select<W>(m > 0x7f800000, u32{} + F::nan, u32{} + F::largest);
   const u32 finite = select<W>(m < static_cast<std::int32_t>(F::least_normal), subnormal, normal);
   const u32 bits = sign | select<W>(m < static_cast<std::int32_t>(F::largest_float), finite, special);
-  return __builtin_convertvector(bits, vec_t<std::uint8_t, W>);
+  return narrow_to_bytes<std::uint8_t, W>(bits);
 }
 
 template <class F, std::size_t W>
 ROTARY_INLINE vec_t<float, W> widen_float8(vec_t<std::uint8_t, W> bytes) {
   using u32 = vec_t<std::uint32_t, W>;
   using i32 = vec_t<std::int32_t, W>;
-  const u32 u = __builtin_convertvector(bytes, u32), sign = (u & 0x80u) << 24, magnitude = u & 0x7fu;
+  const u32 u = widen_bytes<std::uint8_t, W>(bytes), sign = (u & 0x80u) << 24, magnitude = u & 0x7fu;
   const i32 m = reinterpret_cast<i32>(magnitude);
   constexpr std::int32_t least_normal = 1 << (23 - F::shift);
   const u32 normal = (magnitude << F::shift) + F::rebias;
@@ -116,7 +129,7 @@ ROTARY_INLINE vec_t<std::int8_t, W> rounded_product(vec_t<float, W> value, float
   const i32 whole = __builtin_convertvector(product, i32);  // towards zero, so that the rest is exact
   const vec_t<float, W> rest = product - __builtin_convertvector(whole, vec_t<float, W>);
   const i32 up = rest >= 0.5f, down = rest <= -0.5f;  // -1 where it holds
-  return __builtin_convertvector(whole - up + down, vec_t<std::int8_t, W>);
+  return narrow_to_bytes<std::int8_t, W>(whole - up + down);
 }
 
 template <std::size_t W>
@@ -131,8 +144,7 @@ template <std::size_t W>
 ROTARY_INLINE void scale_block(const std::int8_t* from, float by, float* to) {
   ROTARY_UNROLL
   for (std::size_t i = 0; i < q8_0::channels; i += W) {
-    const vec_t<std::int32_t, W> whole =
-        __builtin_convertvector((load_bytes<std::int8_t, W>(from + i)), vec_t<std::int32_t, W>);
+    const vec_t<std::int32_t, W> whole = widen_bytes<std::int8_t, W>(load_bytes<std::int8_t, W>(from + i));
     write_bits(to + i, __builtin_convertvector(whole, vec_t<float, W>) * by);
   }
 }
