@@ -10,7 +10,7 @@ inline namespace ROTARY_ABI {
 /// A block of 32 neighbouring channels: channel i is values[i] * scale. 34 bytes, ggml's block_q8_0.
 ///
 /// Numbers become a block as in ggml's quantize_row_q8_0_ref: d = max |x| / 127, values[i] = round(x * (1 / d)) with
-/// halves away from zero, scale = d rounded to float16; so each is within d / 2 + |x| / 2048 of its channel where
+/// halves away from zero, scale = d rounded to float16; so each is within 0.5003 * d + |x| / 2048 of its channel where
 /// float16 holds d as a normal number. A block with an infinity or a NaN becomes NaN as a whole (scale NaN, values 0),
 /// where ggml's result is undefined; one whose d is a subnormal float becomes zeros.
 struct q8_0 {
