@@ -94,9 +94,9 @@ class tensor_walk {
 
   /// From a head to the same one of the next token, where that is not far; else to one further on in this token.
   static std::ptrdiff_t distance_ahead(const grid& x, std::size_t tokens) {
-    constexpr std::size_t far = std::size_t{1} << 15;
+    constexpr std::size_t most_bytes = std::size_t{1} << 15;
     const std::ptrdiff_t next = x.outer.from * static_cast<std::ptrdiff_t>(sizeof(From));
-    if (tokens > 1 && absolute(next) <= far) return next;
+    if (tokens > 1 && absolute(next) <= most_bytes) return next;
     return 16 * x.inner.from * static_cast<std::ptrdiff_t>(sizeof(From));
   }
 
