@@ -148,12 +148,25 @@ TEST(Refusals, DualChunkSizes) {
   EXPECT_EQ(narrow[0], 1);
 }
 
+TEST(Refusals, IdsBeyondTheLastPosition) {
+  std::int64_t ids[2];
+  expect_refused([&] { rotary::write_positions(std::int64_t{0x7fffffffffffffff}, 1, 2, ids, 2); }, "write_positions",
+                 {"id 1", "2^63"});
+}
+
+TEST(Refusals, MapsIntoPartOfTheirSource) {
+  std::int64_t ids[5] = {0, 5, 10, 15, 20};
+  expect_refused([&] { rotary::self_extend_key_positions(ids, 4, 2, ids + 1); }, "self_extend_key_positions",
+                 {"8 bytes from ids"});
+  EXPECT_EQ(ids[1], 5);
+}
+
 TEST(Refusals, Ranks) {
   std::int32_t at[4] = {-7, -7, -7, -7};
   expect_refused([&] { rotary::zigzag_positions(3, 3, 12, at, 4); }, "zigzag_positions", {"rank is 3", "ranks, 3"});
   expect_refused([&] { rotary::zigzag_positions(0, 0, 12, at, 4); }, "zigzag_positions", {"rank is 0", "ranks, 0"});
   expect_refused([&] { rotary::zigzag_positions(0, 3, 9, at, 3); }, "zigzag_positions",
-                 {"tokens is 9", "multiple of 2 * ranks, 3"});
+                 {"tokens is 9", "multiple of 2 * 3 ranks"});
   expect_refused([&] { rotary::zigzag_positions(0, 3, 13, at, 4); }, "zigzag_positions", {"tokens is 13"});
   expect_refused([&] { rotary::zigzag_positions(0, 3, 12, at, 12); }, "zigzag_positions",
                  {"count is 12", "tokens / ranks, 4"});

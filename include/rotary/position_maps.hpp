@@ -39,6 +39,12 @@ void map_ids(const char* maker, const Id* ids, std::size_t count, Id* to, const 
   if (ids == nullptr && count != 0) {
     fail("rotary::%s: ids is a null pointer with %zu values; pass the array.", maker, count);
   }
+  const auto read = reinterpret_cast<std::uintptr_t>(ids), written = reinterpret_cast<std::uintptr_t>(to);
+  const std::uintptr_t apart = read < written ? written - read : read - written;
+  if (apart != 0 && apart / sizeof(Id) < count) {
+    fail("rotary::%s: to lies %zu bytes from ids, among its %zu values; it must be ids, or other memory.", maker,
+         static_cast<std::size_t>(apart), count);
+  }
   write_ids(maker, to, count, [&](std::size_t i) { return map(std::int64_t{ids[i]}); });
 }
 
@@ -49,11 +55,12 @@ inline std::int64_t floor_remainder(std::int64_t a, std::int64_t b) { return a %
 /// The tokens of each rank; they must be a multiple of `parts`.
 inline std::size_t tokens_of_rank(const char* maker, std::size_t rank, std::size_t ranks, std::size_t tokens,
                                   std::size_t parts, std::size_t count) {
-  if (rank >= ranks)
+  if (rank >= ranks) {
     fail("rotary::%s: rank is %zu; it must be below ranks, %zu. Ranks count from 0.", maker, rank, ranks);
+  }
   if (tokens % ranks != 0 || tokens / ranks % parts != 0) {
-    fail("rotary::%s: tokens is %zu; it must be a multiple of %zu * ranks, %zu. Pad the sequence.", maker, tokens,
-         parts, ranks);
+    fail("rotary::%s: tokens is %zu; it must be a multiple of %zu * %zu ranks. Pad the sequence.", maker, tokens, parts,
+         ranks);
   }
   if (count != tokens / ranks) {
     fail("rotary::%s: count is %zu; it must be tokens / ranks, %zu. Give an array of that size.", maker, count,
@@ -73,8 +80,14 @@ void write_positions(const positions& where, std::size_t batch, std::size_t toke
     detail::fail("rotary::write_positions: count is %zu; it must be batch * tokens, %zu * %zu. Give that many ids.",
                  count, batch, tokens);
   }
-  detail::write_ids("write_positions", ids, count,
-                    [&](std::size_t i) { return where.at(i / tokens, i % tokens, tokens); });
+  const auto id_of = [&](std::size_t i) { return where.at(i / tokens, i % tokens, tokens); };
+  constexpr std::int64_t largest = 0x7fffffffffffffff;
+  for (std::size_t i = 1; i < count; ++i) {
+    if (id_of(i - 1) == largest && id_of(i) == -largest - 1) {
+      detail::fail("rotary::write_positions: id %zu would be 2^63; it must be at most 2^63 - 1.", i);
+    }
+  }
+  detail::write_ids("write_positions", ids, count, id_of);
 }
 
 /// Self-Extend (arXiv 2401.01325) beyond its window of neighbours: ids i become floor(i / group) + window -

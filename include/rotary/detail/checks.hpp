@@ -54,8 +54,7 @@ inline extent extent_of(const char* function, const char* argument, const tensor
   if (!fits) {
     fail(
         "rotary::%s: %s has sizes %zu, %zu, %zu, %zu with strides %lld, %lld, %lld; that reaches beyond the "
-        "address "
-        "space. Check the strides: they count elements.",
+        "address space. Check the strides: they count elements.",
         function, argument, x.batch, x.tokens, x.heads, x.head_dim, static_cast<long long>(x.batch_stride),
         static_cast<long long>(x.token_stride), static_cast<long long>(x.head_stride));
   }
@@ -74,8 +73,8 @@ inline void check_written_once(const char* function, const tensor_shape& x) {
     if (sorted.axes[i].stride < reach) {
       fail(
           "rotary::%s: the destination has strides %lld, %lld, %lld (batch, token, head) that let heads of %zu "
-          "channels "
-          "overlap; a tensor that is written needs each element once. Copy it, or pass sizes of 1 for a broadcast "
+          "channels overlap; a tensor that is written needs each element once. Copy it, or pass sizes of 1 for a "
+          "broadcast "
           "axis.",
           function, static_cast<long long>(x.batch_stride), static_cast<long long>(x.token_stride),
           static_cast<long long>(x.head_stride), x.head_dim);

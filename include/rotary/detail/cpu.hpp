@@ -86,8 +86,9 @@ struct memory_habits {
   std::size_t stream_from;    // write another tensor past the caches
 };
 
-// Intel's servers gain a tenth from lines asked for ahead; on AMD's Zen 4 every way to ask made large tensors slower.
-// Their third caches differ too: copies of 10 MB are twice as fast past Intel's, and slower past AMD's.
+// Measured on servers, Intel Ice Lake and AMD Zen 4 (bench/README.md): the one gains from lines asked for ahead, the
+// other loses by the two ways that were tried; of copies that fit into the third cache, the one's gain from going past
+// it.
 inline memory_habits detect_memory_habits() noexcept {
   constexpr std::size_t megabyte = std::size_t{1} << 20;
 #if ROTARY_X86
@@ -97,6 +98,7 @@ inline memory_habits detect_memory_habits() noexcept {
   return {~std::size_t{0}, 32 * megabyte};
 }
 
+/// Writable for tests alone, while no other thread rotates.
 inline memory_habits& memory_habits_in_use() noexcept {
   static memory_habits habits = detect_memory_habits();
   return habits;

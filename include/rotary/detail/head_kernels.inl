@@ -163,7 +163,7 @@ ROTARY_INLINE void change_pairing_block(head_grid<From, To, C> x, std::size_t fi
   }
 }
 
-template <bool OwnRows, pairing Read, pairing Write, class From, class To, class C>
+template <pairing Read, pairing Write, class From, class To, class C>
 ROTARY_INLINE void rotate_scalar(head_grid<From, To, C> x) {
   using S = scalar_of<C>;
   const std::size_t read_step = Read == pairing::split_half ? x.half : 1;
@@ -219,7 +219,7 @@ struct narrower<twin<W>> {
 template <bool OwnRows, class V, std::size_t Vectors, pairing Read, pairing Write, class From, class To, class C>
 ROTARY_INLINE void rotate_by_width(head_grid<From, To, C> x) {
   if constexpr (std::is_void<V>::value) {
-    rotate_scalar<OwnRows, Read, Write>(x);
+    rotate_scalar<Read, Write>(x);
   } else {
     const std::size_t run = Read == Write && Read == pairing::interleaved ? 2 * x.pairs : x.pairs;
     if (run < V::size) {

@@ -125,8 +125,8 @@ ROTARY_INLINE lanes<C, W> multiply_subtract(lanes<C, W> a, lanes<C, W> c, lanes<
   return {a.v * c.v - b.v * s.v};
 }
 
-/// The same numbers, loaded: two shuffles of one register are an eighth faster than two that each load from memory,
-/// which compilers prefer.
+/// The same numbers, loaded: two shuffles of one register take less than two that each load from memory, which
+/// compilers prefer.
 template <class C, std::size_t W>
 ROTARY_INLINE lanes<C, W> in_register(lanes<C, W> x) {
 #if ROTARY_X86

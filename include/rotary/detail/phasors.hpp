@@ -119,7 +119,7 @@ class phasors {
     }
   }
 
-  // 31 rows by cos and sin, 240 by one product each (every 16th by both).
+  // 16 rows by cos and sin, and 15 more that the other 240 are products with.
   void make_digit(unsigned digit, double multiplier) {
     const double unit = static_cast<double>(std::uint64_t{1} << (8 * digit));
     double* cos = digits_.cos.data() + digit * radix * pairs_;

@@ -1,7 +1,7 @@
 // Rows of a table by complex products. Part of every backend.
 
-/// The product of all factors, the last of which is `low`, for Count * V::size pairs from `first` on. Stored
-/// past the caches, a whole line takes half the time of two halves, and a line is two vectors of doubles.
+/// The product of all factors, the last of which is `low`, for Count * V::size pairs from `first` on. Two vectors of
+/// doubles make a whole line of floats, since halves of lines are slow past the caches.
 template <class V, std::size_t Count, class Stored>
 ROTARY_INLINE void multiply_pairs(const product_job& job, phasor_row low, std::size_t first, Stored* cos, Stored* sin) {
   V x[Count], y[Count];

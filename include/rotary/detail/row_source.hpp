@@ -126,8 +126,7 @@ class row_source {
       if (exponent > safe || exponent < -safe || spectrum_.magnitude() * exp(exponent) > most_) {
         fail(
             "rotary::%s: position is %.17g; xPos with center %.17g multiplies pair %zu by e^%.3g there; from e^-80 to "
-            "e^80, "
-            "and up to %g in the rows' type, is safe. Move xpos::center near the positions.",
+            "e^80, and up to %g in the rows' type, is safe. Move xpos::center near the positions.",
             function, position, spectrum_.growth_center(), j, exponent, most_);
       }
     }
@@ -191,8 +190,7 @@ class row_source {
     if (spectrum_.pairs() > 1 && !(last > 1e-300 && last < 1e300)) {
       fail(
           "rotary::table: the spectrum's step_ratio is %g; angles::float32_recurrence needs powers of it up to the "
-          "%zuth "
-          "between 1e-300 and 1e300. Use angles::exact.",
+          "%zuth between 1e-300 and 1e300. Use angles::exact.",
           spectrum_.step_ratio(), spectrum_.pairs());
     }
   }

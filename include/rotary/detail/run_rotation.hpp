@@ -79,8 +79,7 @@ inline double row_factor(verb which, double magnitude, double scale, double leas
   if (!is_finite(factor) || size > most || (size < least && scale != 0.0)) {
     fail(
         "rotary::%s: scale is %g, which multiplies the rows by %g; that must be a number, 0 or between %g and %g. Use "
-        "1 for "
-        "none.",
+        "1 for none.",
         name_of(which), scale, factor, least, most);
   }
   return factor;
@@ -125,15 +124,16 @@ ROTARY_INLINE void rotate_plain_token(const tensor_view<From>& from, const tenso
   using read = format_of<From>;
   using written = format_of<To>;
   const std::ptrdiff_t row = static_cast<std::ptrdiff_t>(where.first() - rows.first_position) * rows.row_stride;
-  const head_grid<read, written, Row> heads = {reinterpret_cast<const read*>(from.data) + how.offset,
-                                               reinterpret_cast<written*>(to.data) + how.offset,
-                                               rows.cos + row,
-                                               rows.sin + row,
-                                               {to.heads, from.head_stride, to.head_stride, 0},
-                                               {1, 0, 0, 0},
-                                               rows.pairs,
-                                               rows.pairs,
-                                               0};
+  const head_grid<read, written, Row> heads = {
+      reinterpret_cast<const read*>(from.data) + how.offset,
+      reinterpret_cast<written*>(to.data) + how.offset,
+      rows.cos + row,
+      rows.sin + row,
+      {to.heads, to.heads == 1 ? 0 : from.head_stride, to.heads == 1 ? 0 : to.head_stride, 0},
+      {1, 0, 0, 0},
+      rows.pairs,
+      rows.pairs,
+      0};
   kernels_for<TwoTensors, read, written, Row, Row>(how).rotate(heads);
 }
 
@@ -188,8 +188,7 @@ void run_step(const tensor_view<From>& from, const tensor_view<To>& to, const st
   if (!shared && !empty && (multiply_overflows(from.batch, from.tokens) || step.size() != from.batch * from.tokens)) {
     fail(
         "rotary::%s: the step_table has %zu rows; the view has %zu sequences of %zu tokens. Assign tokens or batch "
-        "* "
-        "tokens positions.",
+        "* tokens positions.",
         name_of(Verb), step.size(), from.batch, from.tokens);
   }
   const positions where = shared ? positions(0) : positions::one_row_a_token();

@@ -101,11 +101,8 @@ class tensor_walk {
   }
 
   std::int64_t row_of(std::size_t b, std::size_t t) const {
-    const positions& where = job_.where;
-    const std::uint64_t position =
-        static_cast<std::uint64_t>(where.consecutive() ? where.first() : where.at(b, t, job_.from.tokens)) +
-        (where.consecutive() ? t : 0);
-    return static_cast<std::int64_t>(position - static_cast<std::uint64_t>(job_.table.first_position));
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(job_.where.at(b, t, job_.from.tokens)) -
+                                     static_cast<std::uint64_t>(job_.table.first_position));
   }
 
   /// How many tokens from `begin` on, before `end`, have rows that follow each other.
