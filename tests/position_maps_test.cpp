@@ -171,7 +171,7 @@ TEST(Refusals, Ranks) {
   expect_refused([&] { rotary::zigzag_positions(0, 3, 12, at, 12); }, "zigzag_positions",
                  {"count is 12", "tokens / ranks, 4"});
   expect_refused([&] { rotary::striped_positions(0, 3, 13, at, 4); }, "striped_positions",
-                 {"tokens is 13", "1 * ranks, 3"});
+                 {"tokens is 13", "1 * 3 ranks"});
   expect_refused([&] { rotary::striped_positions(1, std::size_t{1} << 31, std::size_t{1} << 32, at, 2); },
                  "striped_positions", {"id 1 is 2147483649", "32 bits"});
   EXPECT_EQ(at[0], -7);
