@@ -489,8 +489,7 @@ TEST(Yarn, SoftmaxScaleMultiplierOfDeepSeekAlone) {
                         {"original_max_position_embeddings", 4096},
                         {"mscale", mscale},
                         {"mscale_all_dim", mscale}};
-    return layer_of({{"model_type", type}, {"qk_rope_head_dim", 64}, {"rope_theta", 10000}, {"rope_scaling", block}})
-        .softmax_scale_multiplier;
+    return layer_of({{"model_type", type}, {"rope_theta", 10000}, {"rope_scaling", block}}).softmax_scale_multiplier;
   };
   EXPECT_NEAR(multiplier("deepseek_v2", 0.707), 1.5896261651208735, 1e-15);
   EXPECT_NEAR(multiplier("deepseek_v3", 1.0), 1.8738542070926266, 1e-15);
@@ -976,6 +975,65 @@ TEST(Models, DeepSeeksPairingAsTheConfigStates) {
   json stated = config;
   stated["rope_interleave"] = false;
   EXPECT_EQ(layer_of(stated).pairing, pairing::split_half);
+}
+
+// DeepSeek-OCR's and DeepSeek-VL2-tiny's language model.
+TEST(Models, DeepSeekWithoutLatentAttentionIsLlama) {
+  const json text = {{"model_type", "deepseek_v2"},
+                     {"use_mla", false},
+                     {"qk_nope_head_dim", 0},
+                     {"qk_rope_head_dim", 0},
+                     {"hidden_size", 1280},
+                     {"num_attention_heads", 10},
+                     {"rope_scaling",
+                      {{"type", "yarn"},
+                       {"factor", 40},
+                       {"original_max_position_embeddings", 4096},
+                       {"mscale", 1.0},
+                       {"mscale_all_dim", 1.0}}}};
+  const layer_rope layer = layer_of({{"model_type", "deepseek_vl_v2"}, {"language_config", text}});
+  EXPECT_EQ(layer.head_dim, 128u);
+  EXPECT_EQ(layer.rotary_dim, 128u);
+  EXPECT_EQ(layer.pairing, pairing::split_half);
+  EXPECT_EQ(layer.softmax_scale_multiplier, 1.0);
+  json with = text;
+  with["use_mla"] = true;
+  expect_refused([&] { from_huggingface(with); }, "from_huggingface", {"qk_rope_head_dim is 0", "[1, 65536]"});
+  with["qk_rope_head_dim"] = 64;
+  EXPECT_EQ(layer_of(with).head_dim, 64u);
+  EXPECT_EQ(layer_of(with).pairing, pairing::interleaved);
+}
+
+TEST(Models, ChannelsOfLatentAttentionAreForModelsThatHaveIt) {
+  for (const int channels : {0, 64}) {
+    expect_refused(
+        [&] {
+          from_huggingface(llama({{"qk_rope_head_dim", channels}}));
+        },
+        "from_huggingface", {"qk_rope_head_dim is", "model_type llama"});
+    const json off = {{"qk_rope_head_dim", channels}, {"use_mla", false}};
+    EXPECT_EQ(layer_of(llama(off)).head_dim, 80u);
+  }
+  huggingface_options half;
+  half.pairing = pairing::split_half;
+  EXPECT_EQ(layer_of(llama({{"model_type", "brand_new"}, {"qk_rope_head_dim", 32}}), half).head_dim, 32u);
+}
+
+TEST(Models, LatentAttentionThatDoesNotRotate) {
+  const json kimi = {{"model_type", "kimi_linear"}, {"qk_rope_head_dim", 0}, {"mla_use_nope", true}};
+  EXPECT_FALSE(layer_of(kimi).rotates());
+  json rotating = kimi;
+  rotating["mla_use_nope"] = false;
+  expect_refused([&] { from_huggingface(rotating); }, "from_huggingface", {"mla_use_nope is false", "true"});
+  expect_refused(
+      [] {
+        from_huggingface({{"model_type", "deepseek_v3"}, {"qk_rope_head_dim", 64}, {"mla_use_nope", true}});
+      },
+      "from_huggingface", {"mla_use_nope is true", "deepseek_v3"});
+  EXPECT_TRUE(layer_of({{"model_type", "deepseek_v3"}, {"mla_use_nope", false}}).rotates());
+  huggingface_options half;
+  half.pairing = pairing::split_half;
+  EXPECT_FALSE(layer_of(llama({{"model_type", "brand_new"}, {"mla_use_nope", true}}), half).rotates());
 }
 
 // The published settings of models: head channels, rotated channels, theta, pairing ('N' split-half, 'G' interleaved).

@@ -98,7 +98,7 @@ inline void read_types(const model_config& from, const layer_scheme* scheme, con
 inline rope read_rope(const nlohmann::json& root, const huggingface_options& options) {
   rope result;
   const config_object config = text_part(config_object(root, ""), result.model_type);
-  huggingface_model model = model_of(config, result.model_type, options);
+  huggingface_model model = with_latent_attention(config, model_of(config, result.model_type, options));
   if (!config_rotates(config, model)) model.special = peculiarity::never_rotates;
   static constexpr const char* lengths[] = {"max_position_embeddings", "n_positions", "seq_length",
                                             "max_sequence_length", "max_seq_len"};

@@ -36,8 +36,18 @@ std::optional<std::pair<std::int64_t, const char*>> first_stated(const config_ob
   return std::nullopt;
 }
 
+/// The channels that latent attention (MLA) rotates, in models that may have it; none where the config does not say.
+inline std::optional<std::int64_t> latent_head_dim(const model_config& from) {
+  constexpr const char* key = "qk_rope_head_dim";
+  const peculiarity special = from.model.special;
+  const bool never = special == peculiarity::never_rotates;
+  const bool latent = never || special == peculiarity::mla_softmax || !find_huggingface_model(from.model.model_type);
+  if (!latent || !from.config.flag("use_mla").value_or(true)) return std::nullopt;
+  return from.config.integer(key, never ? 0 : 1, most_channels);
+}
+
 inline void read_head_dim(const model_config& from, const layer_kind* kind, layer_rope& layer) {
-  static constexpr const char* keys[] = {"qk_rope_head_dim", "head_dim", "kv_channels", "attention_head_dim"};
+  static constexpr const char* keys[] = {"head_dim", "kv_channels", "attention_head_dim"};
   const auto set = [&](std::int64_t value, std::string source) {
     layer.head_dim = static_cast<std::size_t>(value);
     note(layer, "head_dim", std::move(source));
@@ -48,9 +58,8 @@ inline void read_head_dim(const model_config& from, const layer_kind* kind, laye
     }
     if (kind->head_dim != 0) return set(static_cast<std::int64_t>(kind->head_dim), of_model(from));
   }
-  if (const auto stated = first_stated(from.config, keys, 0, most_channels)) {
-    if (stated->first == 0 && stated->second != keys[0])
-      from.config.refuse_value(stated->second, "it must be at least 1");
+  if (const auto latent = latent_head_dim(from)) return set(*latent, from.config.path_of("qk_rope_head_dim"));
+  if (const auto stated = first_stated(from.config, keys, 1, most_channels)) {
     return set(stated->first, from.config.path_of(stated->second));
   }
   if (from.model.head_dim != 0) return set(static_cast<std::int64_t>(from.model.head_dim), of_model(from));
@@ -250,8 +259,7 @@ inline layer_rope read_layer(const model_config& from, const layer_kind* kind, c
   if (kind != nullptr) layer.name = kind->name;
   read_head_dim(from, kind, layer);
   read_pairing(from, layer);
-  const bool never = from.model.special == peculiarity::never_rotates || layer.head_dim == 0;
-  if (never || (kind != nullptr && !kind->rotates)) {
+  if (from.model.special == peculiarity::never_rotates || (kind != nullptr && !kind->rotates)) {
     note(layer, "rotary_dim", of_model(from) + ": these layers do not rotate");
   } else {
     if (block == nullptr && from.model.special == peculiarity::scaling_must_be_stated) {

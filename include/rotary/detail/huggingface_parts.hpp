@@ -42,6 +42,29 @@ inline config_object text_part(config_object config, std::string& model_type) {
   }
 }
 
+/// The row as latent attention (MLA) is on or off. Off, DeepSeek's code takes Llama's attention, whatever the keys of
+/// MLA say: DeepSeek-OCR, DeepSeek-VL2-tiny.
+inline huggingface_model with_latent_attention(const config_object& config, huggingface_model model) {
+  if (config.flag("use_mla").value_or(true)) return model;
+  config.pass_over("qk_rope_head_dim");
+  if (model.special != peculiarity::mla_softmax) return model;
+  model.pairing = pairing::split_half;
+  model.head_dim = 0;
+  model.special = peculiarity::no;
+  return model;
+}
+
+/// Kimi-Linear's flag: the channels that MLA keeps for the rotation do not rotate.
+inline bool latent_attention_rotates(const config_object& config, const huggingface_model& model) {
+  const std::optional<bool> nope = config.flag("mla_use_nope");
+  const bool never = model.special == peculiarity::never_rotates;
+  if (nope && *nope != never && find_huggingface_model(model.model_type) != nullptr) {
+    config.refuse_value("mla_use_nope", std::string("with model_type ") + model.model_type + " it must be " +
+                                            (never ? "true" : "false"));
+  }
+  return !nope.value_or(false);
+}
+
 /// Settings under which a model has no rotary embedding, or one that no spectrum describes.
 inline bool config_rotates(const config_object& config, const huggingface_model& model) {
   for (const char* key : {"alibi", "use_alibi", "position_encoding_2d", "rotary_value"}) {
@@ -56,7 +79,7 @@ inline bool config_rotates(const config_object& config, const huggingface_model&
   if (kind && *kind != "rope" && *kind != "rotary" && *kind != "nope") {
     config.refuse_value("position_embedding_type", "it must be \"rope\", \"rotary\" or \"nope\"");
   }
-  return !kind || *kind != "nope";
+  return latent_attention_rotates(config, model) && (!kind || *kind != "nope");
 }
 
 /// The block of scaling parameters, under either of its names.
