@@ -334,7 +334,14 @@ TEST(Styles, ThetaUnderTwoNames) {
 TEST(Styles, PartOfTheHeadThatRotates) {
   const json half = llama({{"partial_rotary_factor", 0.4}});
   EXPECT_EQ(layer_of(half).rotary_dim, 32u);
-  expect_same(half, llama({{"rotary_pct", 0.4}}));
+  for (const char* key : {"rotary_pct", "rotary_emb_fraction", "rope_pct", "rope_percent"}) {
+    expect_same(half, llama({{key, 0.4}}));
+  }
+  expect_refused(
+      [] {
+        from_huggingface(llama({{"rope_pct", 0.5}, {"partial_rotary_factor", 0.4}}));
+      },
+      "from_huggingface", {"partial_rotary_factor makes 32", "rope_pct 40", "must agree"});
   expect_same(half, llama({{"rotary_dim", 32}}));
   expect_same(half, llama({{"rotary_dim", 32}, {"partial_rotary_factor", 0.4}}));
   const json block = {{"rope_type", "default"}, {"partial_rotary_factor", 0.4}};
@@ -410,6 +417,11 @@ TEST(Styles, HeadDimStatedOrDerived) {
       "from_huggingface", {"hidden_size is 641", "num_attention_heads, 8"});
   expect_refused([] { from_huggingface(without(llama(), "hidden_size")); }, "from_huggingface",
                  {"head_dim is missing"});
+  // LLaVA-1.5 leaves out what transformers' class has for default.
+  for (const char* type : {"llama", "mistral"}) {
+    EXPECT_EQ(layer_of({{"model_type", "llava"}, {"text_config", {{"model_type", type}}}}).head_dim, 128u);
+  }
+  expect_refused([] { from_huggingface({{"model_type", "qwen2"}}); }, "from_huggingface", {"head_dim is missing"});
   expect_refused(
       [] {
         from_huggingface(llama({{"head_dim", 4000000000u}}));
@@ -433,13 +445,15 @@ TEST(Yarn, Magnitude) {
   EXPECT_EQ(magnitude({{"attention_factor", 1.5}, {"mscale", 1.0}}), 1.5);
   EXPECT_NEAR(magnitude({{"mscale", 1.0}, {"mscale_all_dim", 0.5}}), paper / 1.0693147180559945, 1e-15);
   EXPECT_NEAR(magnitude({{"mscale", 0.0}, {"mscale_all_dim", 0.0}}), paper, 1e-15);
+  EXPECT_NEAR(magnitude({{"mscale", 1.0}}), paper, 1e-15);
+  EXPECT_NEAR(magnitude({{"mscale", 1.0}, {"mscale_all_dim", 0.0}}), paper, 1e-15);
   EXPECT_NEAR(magnitude({{"attn_factor", 0.8782488562869419}}), 1.0, 1e-15);  // written to cancel the paper's
   EXPECT_EQ(magnitude({{"apply_yarn_scaling", false}}), 1.0);
   expect_refused(
       [&] {
-        magnitude({{"mscale", 1.0}});
+        magnitude({{"mscale", 0.707}});
       },
-      "from_huggingface", {"rope_scaling.mscale is 1.0", "mscale_all_dim", "state attention_factor"});
+      "from_huggingface", {"rope_scaling.mscale is 0.707", "mscale_all_dim", "state attention_factor"});
   expect_refused(
       [&] {
         magnitude({{"mscale_all_dim", 1.0}});
@@ -561,8 +575,52 @@ TEST(Refusals, OtherKindsOfPositions) {
         from_huggingface(llama({{"model_type", "granitemoehybrid"}}));
       },
       "from_huggingface", {"position_embedding_type is missing"});
+  for (const char* key : {"rotary", "use_rotary_pos_emb"}) {
+    expect_same(llama(), llama({{key, true}}));
+    expect_refused(
+        [&] {
+          from_huggingface(llama({{key, false}}));
+        },
+        "from_huggingface", {(std::string(key) + " is false").c_str(), "true"});
+  }
   EXPECT_TRUE(layer_of(llama({{"model_type", "granitemoehybrid"}, {"position_embedding_type", "rope"}})).rotates());
   EXPECT_FALSE(layer_of(llama({{"model_type", "granitemoehybrid"}, {"position_embedding_type", "nope"}})).rotates());
+}
+
+// Command-R7B says rope_gptj, ModernBERT-base absolute.
+TEST(Refusals, PositionsThatNameThePairing) {
+  const auto with = [](const char* type, const char* positions) {
+    return llama({{"model_type", type}, {"position_embedding_type", positions}});
+  };
+  EXPECT_EQ(layer_of(with("cohere", "rope_gptj")).pairing, pairing::interleaved);
+  EXPECT_EQ(layer_of(with("llama", "rope_gpt_neox")).pairing, pairing::split_half);
+  expect_refused([&] { from_huggingface(with("llama", "rope_gptj")); }, "from_huggingface",
+                 {"position_embedding_type is \"rope_gptj\"", "model_type llama"});
+  expect_refused([&] { from_huggingface(with("cohere", "rope_gpt_neox")); }, "from_huggingface",
+                 {"position_embedding_type is \"rope_gpt_neox\"", "model_type cohere"});
+  json bert = without(with("modernbert", "absolute"), "rope_theta");
+  bert["global_rope_theta"] = 160000.0;
+  EXPECT_TRUE(from_huggingface(bert).types[1].rotates());
+}
+
+TEST(Refusals, CallersMayIgnoreWhatWouldStopTheRotation) {
+  const json settings = {{"alibi", true}, {"rotary", false}, {"position_embedding_type", "x"}, {"mla_use_nope", true}};
+  huggingface_options ignoring;
+  for (const auto& setting : settings.items()) {
+    const json config = llama({{setting.key(), setting.value()}});
+    EXPECT_THROW(from_huggingface(config), rotary::error) << setting.key();
+    ignoring.ignored_keys = {setting.key()};
+    EXPECT_TRUE(layer_of(config, ignoring).rotates()) << setting.key();
+  }
+}
+
+TEST(Refusals, RotaryScalingFactorOtherThanOne) {
+  expect_same(llama(), llama({{"rotary_scaling_factor", 1.0}}));
+  expect_refused(
+      [] {
+        from_huggingface(llama({{"rotary_scaling_factor", 2.0}}));
+      },
+      "from_huggingface", {"rotary_scaling_factor is 2.0", "model_type llama"});
 }
 
 TEST(Refusals, UnknownModelTypes) {

@@ -99,7 +99,7 @@ inline rope read_rope(const nlohmann::json& root, const huggingface_options& opt
   rope result;
   const config_object config = text_part(config_object(root, ""), result.model_type);
   huggingface_model model = with_latent_attention(config, model_of(config, result.model_type, options));
-  if (!config_rotates(config, model)) model.special = peculiarity::never_rotates;
+  if (!config_rotates(config, model, options.ignored_keys)) model.special = peculiarity::never_rotates;
   static constexpr const char* lengths[] = {"max_position_embeddings", "n_positions", "seq_length",
                                             "max_sequence_length", "max_seq_len"};
   const auto longest = first_stated(config, lengths, 1, std::int64_t{1} << 40);

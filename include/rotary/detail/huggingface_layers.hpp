@@ -68,6 +68,8 @@ inline void read_head_dim(const model_config& from, const layer_kind* kind, laye
   static constexpr const char* counts[] = {"num_attention_heads", "n_head", "num_heads"};
   const auto width = first_stated(from.config, widths, 1, std::int64_t{1} << 40);
   const auto heads = first_stated(from.config, counts, 1, most_channels);
+  if (!width && !heads && from.model.special == peculiarity::widths_have_defaults)
+    return set(4096 / 32, of_model(from));
   if (!width || !heads) {
     refuse_missing(from.config.path_of("head_dim"), "state it, or hidden_size and num_attention_heads");
   }
@@ -126,7 +128,7 @@ inline double read_rotary_dim(const model_config& from, const config_object* blo
   };
   if (block != nullptr) read_fraction(*block, "partial_rotary_factor");
   const bool in_block = !source.empty();  // which then wins, as in transformers
-  for (const char* key : {"partial_rotary_factor", "rotary_pct", "rotary_emb_fraction"}) {
+  for (const char* key : {"partial_rotary_factor", "rotary_pct", "rotary_emb_fraction", "rope_pct", "rope_percent"}) {
     in_block ? from.config.pass_over(key) : read_fraction(from.config, key);
   }
   if (const auto value = from.config.integer("rotary_dim", 0, most_channels)) {
@@ -235,6 +237,14 @@ inline void read_qwen1(const model_config& from, layer_rope& layer) {
   }
 }
 
+/// NomicBERT writes this beside the block; 1 is no scaling, and anything else is left for refusal.
+inline void pass_over_unit_factor(const config_object& config) {
+  const auto factor = config.raw().find("rotary_scaling_factor");
+  if (factor != config.raw().end() && factor->is_number() && factor->get<double>() == 1.0) {
+    config.pass_over("rotary_scaling_factor");
+  }
+}
+
 inline void read_layer_scaling(const model_config& from, const config_object& block, double fraction,
                                layer_rope& layer) {
   layer.scaling = read_scaling(block, {from.config, from.max_position_embeddings}, from.model.special);
@@ -269,6 +279,7 @@ inline layer_rope read_layer(const model_config& from, const layer_kind* kind, c
     read_theta(from, kind, theta_block, layer);
     const double fraction = read_rotary_dim(from, block, layer);
     if (block != nullptr) read_layer_scaling(from, *block, fraction, layer);
+    pass_over_unit_factor(from.config);
     if (from.model.special == peculiarity::qwen1) read_qwen1(from, layer);
     read_mrope(from, block, layer);
   }

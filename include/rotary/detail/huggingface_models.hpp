@@ -88,6 +88,8 @@ enum class peculiarity : unsigned char {
   positions_must_be_stated,   // without position_embedding_type there is no rotation
   scaling_must_be_stated,     // transformers' class has a scaling of its own where there is none
   rotary_dim_must_be_stated,  // transformers takes 64 where it is missing, all of the head where it is null
+  absolute_means_rope,        // published configs say so by position_embedding_type, and the model's code rotates
+  widths_have_defaults,       // transformers' 4096 channels of 32 heads where neither is stated: LLaVA-1.5
   phi3_su,                    // "yarn" with short_factor and long_factor means longrope
   never_rotates
 };
@@ -163,7 +165,7 @@ inline constexpr huggingface_model rows[] = {
     {"kimi_k2", inter, 10000.0, 1.0, 64, mla},
     {"kimi_linear", half, 10000.0, 1.0, 64, peculiarity::never_rotates},
     {"laguna", half, 0.0, 1.0, 128},
-    {"llama", half, 10000.0},
+    {"llama", half, 10000.0, 1.0, 0, peculiarity::widths_have_defaults},
     {"llama4", inter, 500000.0, 1.0, 128, peculiarity::llama4_temperature, &no_rope_layers},
     {"llama4_text", inter, 500000.0, 1.0, 128, peculiarity::llama4_temperature, &no_rope_layers},
     {"longcat_flash", inter, 1e7, 1.0, 64, mla},
@@ -171,11 +173,11 @@ inline constexpr huggingface_model rows[] = {
     {"minicpm", half, 10000.0},
     {"minimax_m2", half, 0.0, 1.0, 128},
     {"ministral3", half, 0.0, 1.0, 128, peculiarity::scaling_must_be_stated},
-    {"mistral", half, 10000.0},
+    {"mistral", half, 10000.0, 1.0, 0, peculiarity::widths_have_defaults},
     {"mixtral", half, 0.0},
     {"mllama", half, 500000.0, 1.0, 0, plain, &mllama_layers},
     {"mllama_text_model", half, 500000.0, 1.0, 0, plain, &mllama_layers},
-    {"modernbert", half, 0.0, 1.0, 0, plain, &modernbert_layers},
+    {"modernbert", half, 0.0, 1.0, 0, peculiarity::absolute_means_rope, &modernbert_layers},
     {"nemotron", half, 10000.0, 0.5},
     {"nomic_bert", half, 0.0},
     {"olmo", half, 10000.0},

@@ -65,21 +65,42 @@ inline bool latent_attention_rotates(const config_object& config, const huggingf
   return !nope.value_or(false);
 }
 
-/// Settings under which a model has no rotary embedding, or one that no spectrum describes.
-inline bool config_rotates(const config_object& config, const huggingface_model& model) {
-  for (const char* key : {"alibi", "use_alibi", "position_encoding_2d", "rotary_value"}) {
-    if (config.flag(key).value_or(false)) config.refuse_value(key, "it must be false");
-  }
-  if (!config.flag("original_rope").value_or(true)) config.refuse_value("original_rope", "it must be true");
-  const std::optional<std::string> kind = config.word("position_embedding_type");
+/// Whether position_embedding_type means a rotation. rope_gptj and rope_gpt_neox name the pairing too, after Cohere.
+inline bool positions_rotate(const config_object& config, const huggingface_model& model) {
+  constexpr const char* key = "position_embedding_type";
+  const std::optional<std::string> kind = config.word(key);
   if (!kind && model.special == peculiarity::positions_must_be_stated) {
-    refuse_missing(config.path_of("position_embedding_type"),
+    refuse_missing(config.path_of(key),
                    "it must say \"rope\", \"rotary\" or \"nope\": model types differ in what they do without it");
   }
-  if (kind && *kind != "rope" && *kind != "rotary" && *kind != "nope") {
-    config.refuse_value("position_embedding_type", "it must be \"rope\", \"rotary\" or \"nope\"");
+  if (!kind || *kind == "rope" || *kind == "rotary") return true;
+  if (*kind == "nope") return false;
+  if (*kind == "absolute" && model.special == peculiarity::absolute_means_rope) return true;
+  if (*kind == "rope_gptj" || *kind == "rope_gpt_neox") {
+    const pairing named = *kind == "rope_gptj" ? pairing::interleaved : pairing::split_half;
+    if (named == model.pairing) return true;
+    config.refuse_value(key, std::string("the channels of model_type ") + model.model_type + " pair up otherwise");
   }
-  return latent_attention_rotates(config, model) && (!kind || *kind != "nope");
+  config.refuse_value(key, "it must be \"rope\", \"rotary\" or \"nope\"");
+}
+
+/// Settings under which a model has no rotary embedding, or one that no spectrum describes.
+inline bool config_rotates(const config_object& config, const huggingface_model& model,
+                           const std::vector<std::string>& ignored_keys) {
+  const auto ignored = [&](const char* key) {
+    for (const std::string& ignored_key : ignored_keys) {
+      if (ignored_key == key) return true;
+    }
+    return false;
+  };
+  for (const char* key : {"alibi", "use_alibi", "position_encoding_2d", "rotary_value"}) {
+    if (!ignored(key) && config.flag(key).value_or(false)) config.refuse_value(key, "it must be false");
+  }
+  for (const char* key : {"original_rope", "rotary", "use_rotary_pos_emb"}) {
+    if (!ignored(key) && !config.flag(key).value_or(true)) config.refuse_value(key, "it must be true");
+  }
+  const bool latent = ignored("mla_use_nope") || latent_attention_rotates(config, model);
+  return (ignored("position_embedding_type") || positions_rotate(config, model)) && latent;
 }
 
 /// The block of scaling parameters, under either of its names.

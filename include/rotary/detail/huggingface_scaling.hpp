@@ -68,7 +68,7 @@ inline scaling read_llama3(const config_object& block, const scaling_context& co
   return llama3{factor, *low, *high > above ? *high : above, required_original_length(block, context)};
 }
 
-/// With one of mscale and mscale_all_dim alone, transformers and DeepSeek's own code differ.
+/// With one of mscale and mscale_all_dim alone, transformers and DeepSeek's own code differ, but for an mscale of 1.
 inline yarn_magnitude read_yarn_magnitude(const config_object& block, double factor) {
   const std::optional<double> attention_factor = block.positive("attention_factor");
   const double mscale = block.number("mscale").value_or(0.0);
@@ -79,6 +79,8 @@ inline yarn_magnitude read_yarn_magnitude(const config_object& block, double fac
     magnitude = yarn_magnitude::exactly(*attention_factor);
   } else if (!block.flag("apply_yarn_scaling").value_or(true)) {
     magnitude = yarn_magnitude::one();
+  } else if (mscale == 1.0 && mscale_all_dim == 0.0) {
+    magnitude = yarn_magnitude::paper();
   } else if (mscale < 0.0 || mscale_all_dim < 0.0 || (mscale == 0.0) != (mscale_all_dim == 0.0)) {
     refuse(block.path_of("mscale"), std::to_string(mscale) + " beside mscale_all_dim " + std::to_string(mscale_all_dim),
            "both must be greater than 0, or neither stated. Engines differ here: state attention_factor");
