@@ -1019,6 +1019,29 @@ TEST(Models, HunyuanVisionHasFourAxes) {
   EXPECT_EQ(std::get<rotary::ntk>(layer.scaling).alpha, 1000.0);
 }
 
+TEST(Models, SectionsOfAxesMustBeStatedOnce) {
+  for (const json& block : {json{{"type", "mrope"}}, json{{"rope_type", "default"}, {"type", "mrope"}}}) {
+    expect_refused(
+        [&] {
+          from_huggingface(llama({{"rope_scaling", block}}));
+        },
+        "from_huggingface", {"rope_scaling.mrope_section is missing", "type is mrope"});
+  }
+  expect_refused(
+      [] {
+        from_huggingface(llama({{"rope_scaling", {{"type", "xdrope"}, {"alpha", 1000.0}}}}));
+      },
+      "from_huggingface", {"rope_scaling.xdrope_section is missing"});
+  const json both = {{"type", "mrope"}, {"mrope_section", {16, 24}}, {"xdrope_section", {10, 10, 10, 10}}};
+  expect_refused(
+      [&] {
+        from_huggingface(llama({{"rope_scaling", both}}));
+      },
+      "from_huggingface", {"rope_scaling.xdrope_section is [10, 10, 10, 10]", "mrope_section"});
+  const json own = {{"model_type", "qwen2_vl"}, {"head_dim", 128}, {"rope_scaling", {{"type", "mrope"}}}};
+  EXPECT_EQ(layer_of(own).axes(), rotary::mrope_chunked({16, 24, 24}));
+}
+
 TEST(Models, SectionsThatDoNotCoverThePairs) {
   const auto with = [](const json& section) {
     return llama({{"head_dim", 128}, {"rope_scaling", {{"rope_type", "default"}, {"mrope_section", section}}}});

@@ -149,12 +149,23 @@ inline double read_rotary_dim(const model_config& from, const config_object* blo
   return fraction;
 }
 
+/// rope_type wins over type, but a type that says mrope beside a rope_type of default is how such models are written.
+inline void refuse_axes_without_sections(const config_object& block) {
+  for (const char* key : {"rope_type", "type"}) {
+    const std::string type = block.word(key).value_or("");
+    if (type != "mrope" && type != "xdrope") continue;
+    refuse_missing(block.path_of(type + "_section"),
+                   "state the pairs of each axis, as " + block.path_of(key) + " is " + type);
+  }
+}
+
 inline void read_mrope(const model_config& from, const config_object* block, layer_rope& layer) {
   std::optional<std::vector<std::size_t>> section;
   mrope_layout how = from.model.mrope;
   if (block != nullptr) {
     for (const char* key : {"mrope_section", "xdrope_section"}) {
       if (!block->has(key)) continue;
+      if (section) block->refuse_value(key, "it must not stand beside mrope_section");
       section = block->counts(key, static_cast<double>(most_channels));
       note(layer, "mrope", block->path_of(key));
     }
@@ -174,6 +185,7 @@ inline void read_mrope(const model_config& from, const config_object* block, lay
     section.emplace(from.model.section, from.model.section + 3);
     note(layer, "mrope", of_model(from));
   }
+  if (block != nullptr && !section) refuse_axes_without_sections(*block);
   if (section) layer.mrope = mrope{*section, how};
   for (const char* key : {"use_mrope", "rope_3d"}) {
     const std::optional<bool> flag = from.config.flag(key);
