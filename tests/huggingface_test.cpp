@@ -945,6 +945,24 @@ TEST(Layers, CrossAttentionOfMllamaDoesNotRotate) {
             (indices{0, 2, 4}));
 }
 
+TEST(Layers, CrossAttentionOfLayersThatThereAreNot) {
+  expect_refused(
+      [] {
+        from_huggingface(model("mllama_text_model", 5, {{"cross_attention_layers", {1, 5}}}));
+      },
+      "from_huggingface", {"cross_attention_layers[1] is 5", "0 to 4"});
+}
+
+TEST(Layers, AnEntryForEachLayerAndNoMore) {
+  const json types = {"sliding_attention", "full_attention", "sliding_attention"};
+  const json more = {{"layer_types", types}, {"rope_theta", 1e6}};
+  EXPECT_EQ(layers_of_type(from_huggingface(model("gemma3_text", 3, more)), "full_attention"), (indices{1}));
+  for (const std::size_t layers : {2u, 4u}) {
+    expect_refused([&] { from_huggingface(model("gemma3_text", layers, more)); }, "from_huggingface",
+                   {"layer_types is", (std::to_string(layers) + " entries").c_str()});
+  }
+}
+
 TEST(Layers, CrossAttentionLayersMustBeStated) {
   expect_refused([] { from_huggingface(model("mllama_text_model", 5)); }, "from_huggingface",
                  {"cross_attention_layers is missing"});

@@ -44,7 +44,8 @@ inline std::vector<std::size_t> kinds_of_layers(const config_object& config, con
   const auto stated = first_stated(config, keys, 1, most_layers);
   const std::size_t layers = stated ? static_cast<std::size_t>(stated->first) : 0;
   const auto require_entries = [&](const char* key, std::size_t entries) {
-    if (entries < layers) config.refuse_value(key, "it must have " + std::to_string(layers) + " entries");
+    if (layers != 0 && entries != layers)
+      config.refuse_value(key, "it must have " + std::to_string(layers) + " entries");
   };
   if (scheme.list_key != nullptr) {
     if (auto list = config.counts(scheme.list_key, 1.0); list && !list->empty()) {
@@ -56,7 +57,8 @@ inline std::vector<std::size_t> kinds_of_layers(const config_object& config, con
   if (scheme.index_key != nullptr) {
     if (config.array(scheme.index_key) == nullptr) refuse_missing(config.path_of(scheme.index_key), "state it");
     std::vector<std::size_t> kinds(layers, 1);
-    for (const std::size_t layer : config.counts(scheme.index_key, most_layers).value_or(std::vector<std::size_t>())) {
+    const double last = layers == 0 ? most_layers : static_cast<double>(layers - 1);
+    for (const std::size_t layer : config.counts(scheme.index_key, last).value_or(std::vector<std::size_t>())) {
       if (layer < layers) kinds[layer] = 0;
     }
     return kinds;
