@@ -155,6 +155,21 @@ TEST(Gguf, FromAFileOnDisk) {
   refusals::expect_refused([&] { rotary::from_gguf_file(path.c_str()); }, "gguf_file", {"gguf_test.gguf"});
 }
 
+TEST(Gguf, BooleansAndArraysOnlyWhereAKeyMayHaveThem) {
+  const auto from = [](const json& keys) {
+    const gguf_writer::bytes bytes = written(model("llama", keys), false);
+    return from_gguf(rotary::gguf_view(bytes.data(), bytes.size()));
+  };
+  const auto refused = [&](const char* key, const json& value, const char* part) {
+    refusals::expect_refused([&] { from({{key, value}}); }, "gguf_value", {key, part, "number"});
+  };
+  refused("rope.freq_base", true, "bool");
+  refused("rope.freq_base", {1000000.0}, "an array of 1");
+  refused("rope.scaling.factor", true, "bool");
+  refused("attention.key_length", json::array({128}), "an array of 1");
+  EXPECT_TRUE(from({{"rope.scaling.finetuned", true}, {"attention.head_count", json::array({32})}}).rotates());
+}
+
 // The divisors are in the second of two files: without it they would be missed.
 TEST(Gguf, FromAModelInSeveralFiles) {
   using namespace gguf_writer;
@@ -274,9 +289,9 @@ Policy policy_of(const rope& got, std::size_t type = 0) {
 TEST(Gguf, LinearScaling) {
   EXPECT_EQ(policy_of<rotary::linear>(resolve("llama", {{"rope.scaling.factor", 4.0}})).factor, 4.0);
   EXPECT_EQ(policy_of<rotary::linear>(resolve("llama", {{"rope.scale_linear", 2.5}})).factor, 2.5);
-  EXPECT_EQ(policy_of<rotary::linear>(resolve("llama", {{"rope.scaling.type", "linear"}, {"rope.scaling.factor", 0.5}}))
-                .factor,
-            0.5);
+  for (const char* const key : {"rope.scaling.factor", "rope.scale_linear"}) {
+    expect_refused("llama", {{key, 0.25}}, {(std::string(key) + "\" is 0.25").c_str(), "0 or at least 1"});
+  }
   for (const json& keys :
        {json{{"rope.scaling.factor", 0.0}}, json{{"rope.scaling.factor", 1.0}}, json{{"rope.scaling.type", "none"}},
         json{{"rope.scaling.type", "linear"}}, json{{"rope.scaling.type", "none"}, {"rope.scaling.factor", 1.0}}}) {
@@ -286,8 +301,8 @@ TEST(Gguf, LinearScaling) {
                  {"\"llama.rope.scaling.factor\" is 4", "1, as rope.scaling.type is none"});
   expect_refused("llama", {{"rope.scaling.factor", 4.0}, {"rope.scale_linear", 2.0}},
                  {"\"llama.rope.scale_linear\" is 2", "rope.scaling.factor"});
-  expect_refused("llama", {{"rope.scaling.factor", -4.0}}, {"\"llama.rope.scaling.factor\" is -4", "at least 0"});
-  expect_refused("llama", {{"rope.scale_linear", -4.0}}, {"\"llama.rope.scale_linear\" is -4", "at least 0"});
+  expect_refused("llama", {{"rope.scaling.factor", -4.0}}, {"\"llama.rope.scaling.factor\" is -4", "0 or at least 1"});
+  expect_refused("llama", {{"rope.scale_linear", -4.0}}, {"\"llama.rope.scale_linear\" is -4", "0 or at least 1"});
   expect_refused("llama", {{"rope.scaling.type", "dynamic"}}, {"\"llama.rope.scaling.type\" is \"dynamic\"", "yarn"});
   expect_refused("llama", {{"rope.scaling.attn_factor", 1.1}}, {"\"llama.rope.scaling.attn_factor\" is 1.1", "be 1"});
   expect_refused("llama", {{"rope.scaling.attn_factor", 0.0}}, {"\"llama.rope.scaling.attn_factor\" is 0"});

@@ -40,10 +40,11 @@ class gguf_lookup {
     return keys;
   }
   /// The elements of an array of numbers or booleans, or a single one; none where there is no such key. To throw where
-  /// the value is a string.
+  /// the value is a string, and better also where it is an array or a boolean and must be one number, as here.
   std::optional<std::vector<double>> numbers(const std::string& key) const {
     const gguf_value* const value = parts_[0]->find(key);
     if (value == nullptr) return std::nullopt;
+    if (!detail::gguf_key_may_be_list(key)) return std::vector<double>{value->as<double>()};
     std::vector<double> numbers;
     if (value->type() == gguf_type::array) {
       for (const gguf_value element : value->as<gguf_array>()) numbers.push_back(number(element));

@@ -61,7 +61,8 @@ class gguf_scaling {
     if (factor && old && *factor != *old) file_.refuse("rope.scale_linear", *old, "that of rope.scaling.factor");
     if (!factor && old) factor_key_ = "rope.scale_linear";
     factor_ = factor.value_or(old.value_or(0.0));
-    if (factor_ < 0.0) file_.refuse(factor_key_, factor_, "at least 0");
+    // Below 1 the inverse must have been meant: no model is trained to shrink its context.
+    if (factor_ != 0.0 && factor_ < 1.0) file_.refuse(factor_key_, factor_, "0 or at least 1");
     if (factor_ == 0.0) factor_ = 1.0;  // llama.cpp: not set
   }
 

@@ -43,6 +43,9 @@ constexpr const char* gguf_other_keys[] = {"attention.head_count",
                                            "context_length",
                                            "embedding_length",
                                            "attention.sliding_window_pattern"};
+// Of these the value may be an array, or booleans; of all others it is one number.
+constexpr const char* gguf_list_keys[] = {"attention.head_count", "attention.sliding_window_pattern",
+                                          "rope.dimension_sections", "rope.scaling.finetuned"};
 // Keys elsewhere that change the rotation in ways that this library does not know.
 constexpr const char* gguf_refused_keys[] = {"attention.compress_rope_freq_base", "attention.rope_pattern"};
 constexpr const char* gguf_tensors[] = {"rope_freqs.weight", "rope_factors_long.weight", "rope_factors_short.weight"};
@@ -124,6 +127,15 @@ inline bool gguf_key_is_known(const std::string& key) {
     if (key == known) return true;
   }
   return key == gguf_scaling_type;
+}
+
+/// Whether `key`, with "{architecture}.", is one of gguf_list_keys.
+inline bool gguf_key_may_be_list(const std::string& key) {
+  for (const char* const name : gguf_list_keys) {
+    const std::string end = std::string(".") + name;
+    if (key.size() > end.size() && key.compare(key.size() - end.size(), end.size(), end) == 0) return true;
+  }
+  return false;
 }
 
 /// Throws error on a key that this library does not honour.
