@@ -308,7 +308,12 @@ TEST(Styles, BlocksUnderEitherNameAndAsText) {
   const json parameters = {{"rope_type", "dynamic"}, {"factor", 3.0}, {"rope_theta", 250000.0}};
   expect_same(old, llama({{"rope_scaling", {{"rope_type", "dynamic"}, {"factor", 3.0}}}}));
   expect_same(old, without(llama({{"rope_parameters", parameters}}), "rope_theta"));
-  expect_same(old, llama({{"rope_theta", 10000.0}, {"rope_parameters", parameters}}));  // the inner theta wins
+  expect_same(old, llama({{"rope_parameters", parameters}}));  // theta stands in both
+  expect_refused(
+      [&] {
+        from_huggingface(llama({{"rope_theta", 10000.0}, {"rope_parameters", parameters}}));
+      },
+      "from_huggingface", {"rope_theta is 10000.0", "must equal rope_parameters.rope_theta"});
   expect_same(old, llama({{"rope_parameters", parameters}, {"rope_scaling", parameters}}));
   expect_same(old, llama({{"rope_parameters", parameters}, {"rope_scaling", nullptr}}));
   expect_same(old, llama({{"rope_scaling", "{\"type\": \"dynamic\", \"factor\": 3.0}"}}));
@@ -346,7 +351,12 @@ TEST(Styles, PartOfTheHeadThatRotates) {
   expect_same(half, llama({{"rotary_dim", 32}, {"partial_rotary_factor", 0.4}}));
   const json block = {{"rope_type", "default"}, {"partial_rotary_factor", 0.4}};
   expect_same(half, llama({{"rope_parameters", block}}));
-  expect_same(half, llama({{"rope_parameters", block}, {"partial_rotary_factor", 1.0}}));  // the inner one wins
+  expect_same(half, llama({{"rope_parameters", block}, {"partial_rotary_factor", 0.4}}));
+  expect_refused(
+      [&] {
+        from_huggingface(llama({{"rope_parameters", block}, {"partial_rotary_factor", 1.0}}));
+      },
+      "from_huggingface", {"rope_parameters.partial_rotary_factor makes 32", "partial_rotary_factor 80", "agree"});
   EXPECT_EQ(layer_of(half).spectrum().inv_freq()[1], layer_of(llama({{"head_dim", 32}})).spectrum().inv_freq()[1]);
   expect_refused(
       [] {
@@ -449,6 +459,12 @@ TEST(Yarn, Magnitude) {
   EXPECT_NEAR(magnitude({{"mscale", 1.0}, {"mscale_all_dim", 0.0}}), paper, 1e-15);
   EXPECT_NEAR(magnitude({{"attn_factor", 0.8782488562869419}}), 1.0, 1e-15);  // written to cancel the paper's
   EXPECT_EQ(magnitude({{"apply_yarn_scaling", false}}), 1.0);
+  EXPECT_EQ(magnitude({{"attention_factor", 1.5}, {"attn_factor", 1.5}}), 1.5);
+  expect_refused(
+      [&] {
+        magnitude({{"attention_factor", 1.5}, {"attn_factor", 1.0}});
+      },
+      "from_huggingface", {"rope_scaling.attn_factor is 1.0", "must equal attention_factor"});
   expect_refused(
       [&] {
         magnitude({{"mscale", 0.707}});

@@ -113,7 +113,7 @@ inline rope read_rope(const nlohmann::json& root, const huggingface_options& opt
   if (nested) blocks = blocks_by_type(*block);
   const bool alike = model.special == peculiarity::exaone_window && !config.has("sliding_window");
   const model_config from = {config, model, options.pairing,
-                             longest ? std::optional<std::int64_t>(longest->first) : std::nullopt};
+                             longest ? std::optional<std::int64_t>(longest->first) : std::nullopt, nested};
   read_types(from, alike ? nullptr : model.layers, block && !nested ? &*block : nullptr, blocks, result);
 
   const auto every = [](const std::string&) { return true; };

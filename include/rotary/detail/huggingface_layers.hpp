@@ -14,6 +14,7 @@ struct model_config {
   const huggingface_model& model;
   std::optional<rotary::pairing> pairing;  // the caller's, which wins
   std::optional<std::int64_t> max_position_embeddings;
+  bool nested;  // each type of layer has a block, whose values win over those beside it, which are for all types
 };
 
 inline constexpr std::int64_t most_channels =
@@ -92,7 +93,13 @@ inline void read_theta(const model_config& from, const layer_kind* kind, const c
   const char* const own_key = kind != nullptr && kind->theta_key != nullptr ? kind->theta_key : "rope_theta";
   if (block != nullptr) {
     if (const auto value = block->positive("rope_theta")) {
-      from.config.pass_over(own_key);  // the block's wins, as in transformers
+      const bool of_all_types = from.nested && std::string(own_key) == "rope_theta";
+      for (const char* key : {own_key, "rotary_emb_base"}) {
+        const std::optional<double> beside = from.config.positive(key);
+        if (beside && *beside != *value && !of_all_types) {
+          from.config.refuse_value(key, "it must equal " + block->path_of("rope_theta"));
+        }
+      }
       return set(*value, block->path_of("rope_theta"));
     }
   }
@@ -127,9 +134,9 @@ inline double read_rotary_dim(const model_config& from, const config_object* blo
     set(*value, rotary_dim(layer.head_dim, *value), object.path_of(key));
   };
   if (block != nullptr) read_fraction(*block, "partial_rotary_factor");
-  const bool in_block = !source.empty();  // which then wins, as in transformers
+  const bool of_this_type = from.nested && !source.empty();
   for (const char* key : {"partial_rotary_factor", "rotary_pct", "rotary_emb_fraction", "rope_pct", "rope_percent"}) {
-    in_block ? from.config.pass_over(key) : read_fraction(from.config, key);
+    of_this_type ? from.config.pass_over(key) : read_fraction(from.config, key);
   }
   if (const auto value = from.config.integer("rotary_dim", 0, most_channels)) {
     const auto channels = static_cast<std::size_t>(*value);

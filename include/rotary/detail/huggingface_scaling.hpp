@@ -74,6 +74,10 @@ inline yarn_magnitude read_yarn_magnitude(const config_object& block, double fac
   const double mscale = block.number("mscale").value_or(0.0);
   const double mscale_all_dim = block.number("mscale_all_dim").value_or(0.0);
   const double attn_factor = block.positive("attn_factor").value_or(1.0);
+  if (attention_factor && block.has("attn_factor")) {
+    if (attn_factor == *attention_factor) return yarn_magnitude::exactly(*attention_factor);
+    block.refuse_value("attn_factor", "it must equal attention_factor. Remove one");
+  }
   yarn_magnitude magnitude = yarn_magnitude::paper();
   if (attention_factor) {
     magnitude = yarn_magnitude::exactly(*attention_factor);
