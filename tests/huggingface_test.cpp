@@ -550,8 +550,18 @@ TEST(Refusals, UnknownScalingTypesAndKeys) {
 }
 
 TEST(Refusals, KeysBesideTheBlockThatNameRope) {
-  for (const char* key : {"rope_ratio", "rope_local_base_freq", "rotary_emb_scale", "no_rope_layers", "swa_rope_theta",
-                          "dual_chunk_attention_config", "use_dynamic_ntk", "rope_interleave"}) {
+  for (const char* key : {"rope_ratio",       "rope_local_base_freq",
+                          "rotary_emb_scale", "no_rope_layers",
+                          "swa_rope_theta",   "dual_chunk_attention_config",
+                          "use_dynamic_ntk",  "rope_interleave",
+                          "ropeTheta",        "RoPE_theta",
+                          "rope-theta",       "useRoPE",
+                          "ROPE_BASE",        "theta.rope",
+                          "ntk_alpha",        "yarn",
+                          "YarnFactor",       "alibi_bias",
+                          "pos_emb",          "positional_embedding",
+                          "nope_layers",      "nope_layer_interval",
+                          "use_nope",         "rotaryDim"}) {
     SCOPED_TRACE(key);
     expect_refused(
         [&] {
@@ -562,7 +572,12 @@ TEST(Refusals, KeysBesideTheBlockThatNameRope) {
     ignoring.ignored_keys = {key};
     EXPECT_NO_THROW(from_huggingface(llama({{key, 7}}), ignoring));
   }
-  EXPECT_NO_THROW(from_huggingface(llama({{"property_tax", 7}, {"europe", 1}, {"sliding_window", 4096}})));
+  EXPECT_NO_THROW(from_huggingface(llama({{"property_tax", 7},
+                                          {"europe", 1},
+                                          {"ropes", 1},
+                                          {"qk_nope_head_dim", 128},
+                                          {"max_position_embeddings", 4096},
+                                          {"sliding_window", 4096}})));
 }
 
 TEST(Refusals, OtherKindsOfPositions) {

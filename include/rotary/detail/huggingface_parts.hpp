@@ -10,15 +10,28 @@ namespace rotary {
 inline namespace ROTARY_ABI {
 namespace detail {
 
-/// Whether a key beside the scaling block bears on positions: one of its words says so, or it is known to.
-inline bool concerns_rope(const std::string& key) {
-  for (const char* known : {"alibi", "use_alibi", "position_encoding_2d", "position_embedding_type", "use_dynamic_ntk",
-                            "use_logn_attn", "dual_chunk_attention_config"}) {
-    if (key == known) return true;
+/// The words of a key in lower case, each between two '_': "ropeTheta", "rope-theta" and "ROPE_theta" give
+/// "_rope_theta_". "RoPE" counts as one word.
+inline std::string words_of(std::string key) {
+  for (std::size_t at = key.find("RoPE"); at != std::string::npos; at = key.find("RoPE")) key.replace(at, 4, "Rope");
+  const auto is_upper = [](char c) { return c >= 'A' && c <= 'Z'; };
+  const auto is_lower = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
+  std::string words = "_";
+  for (std::size_t i = 0; i < key.size(); ++i) {
+    const bool after_lower = i > 0 && is_lower(key[i - 1]), before_lower = i + 1 < key.size() && is_lower(key[i + 1]);
+    if (is_upper(key[i]) && words.back() != '_' && (after_lower || before_lower)) words += '_';
+    words += is_upper(key[i]) ? static_cast<char>(key[i] - 'A' + 'a') : is_lower(key[i]) ? key[i] : '_';
   }
-  const std::string words = "_" + key + "_";
-  for (const char* word : {"_rope_", "_rotary_", "_mrope_", "_xdrope_"}) {
-    if (words.find(word) != std::string::npos) return true;
+  return words + "_";
+}
+
+/// Whether a key beside the scaling block bears on positions: some of its words say so.
+inline bool concerns_rope(const std::string& key) {
+  const std::string words = words_of(key);
+  for (const char* some : {"_rope_", "_rotary_", "_mrope_", "_xdrope_", "_ntk_", "_yarn_", "_alibi_", "_pos_emb_",
+                           "_positional_embedding_", "_position_embedding_", "_position_encoding_2d_", "_nope_layers_",
+                           "_nope_layer_interval_", "_use_nope_", "_use_logn_attn_", "_dual_chunk_attention_config_"}) {
+    if (words.find(some) != std::string::npos) return true;
   }
   return false;
 }
