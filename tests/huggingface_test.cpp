@@ -733,6 +733,37 @@ TEST(Refusals, TextThatIsNotOneConfig) {
                  {"/no/such/config.json"});
 }
 
+TEST(Refusals, TextsHoldNothingThatATerminalWouldObey) {
+  huggingface_options half;
+  half.pairing = pairing::split_half;
+  const json named = llama({{"model_type", "a\x1b[2Jb"}, {"rope_ratio", 2}});
+  const json nested = {{"x\x1by", {{"partial_rotary_factor", 0.5}}}};
+  const std::string texts[] = {
+      refusals::text_of([&] { from_huggingface(named); }),
+      refusals::text_of([&] { from_huggingface(named, half); }),
+      refusals::text_of([] {
+        from_huggingface(llama({{"rope_\x1b\x7f", 2}}));
+      }),
+      refusals::text_of([] {
+        from_huggingface(llama({{"rope_\xc2\x9b", "\xc2\x9b"}}));
+      }),
+      refusals::text_of([&] {
+        from_huggingface(llama({{"rotary_dim", 16}, {"rope_parameters", nested}}));
+      }),
+      refusals::text_of([] { from_huggingface_text("{\"rope_theta\": \x1b[2J}"); }),
+  };
+  for (const std::string& text : texts) {
+    EXPECT_NE(text.find('?'), std::string::npos) << text;
+    for (const char c : text) EXPECT_TRUE(c >= ' ' && c <= '~') << text;
+  }
+}
+
+TEST(Refusals, TextsWithoutAKeyNameTheText) {
+  expect_refused([] { from_huggingface_text(std::string(100, '[')); }, "from_huggingface",
+                 {"the text is nested deeper than 64 levels"});
+  expect_refused([] { from_huggingface_text(R"({"":1,"":2})"); }, "from_huggingface", {"the text is stated twice"});
+}
+
 TEST(Refusals, DeepValuesThatTheCallerParsed) {
   const json deep = json::parse("{\"rope_theta\":" + std::string(20000, '[') + std::string(20000, ']') + "}");
   json config = llama();

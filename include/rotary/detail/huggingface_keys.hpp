@@ -17,12 +17,21 @@ namespace rotary {
 inline namespace ROTARY_ABI {
 namespace detail {
 
+/// Text of a config for an error message, with '?' for what a terminal should not be sent.
+inline std::string harmless(std::string text) {
+  for (char& c : text) {
+    if (c < ' ' || c > '~') c = '?';
+  }
+  return text;
+}
+
 [[noreturn]] inline void refuse(const std::string& key, const std::string& value, const std::string& permitted) {
-  fail("rotary::from_huggingface: %.90s is %.60s; %.200s.", key.c_str(), value.c_str(), permitted.c_str());
+  fail("rotary::from_huggingface: %.90s is %.60s; %.200s.", harmless(key).c_str(), harmless(value).c_str(),
+       harmless(permitted).c_str());
 }
 
 [[noreturn]] inline void refuse_missing(const std::string& key, const std::string& remedy) {
-  fail("rotary::from_huggingface: %.90s is missing; %.240s.", key.c_str(), remedy.c_str());
+  fail("rotary::from_huggingface: %.90s is missing; %.240s.", harmless(key).c_str(), harmless(remedy).c_str());
 }
 
 /// A value for an error's text. Not dump(), which descends as deep as the value is nested.
@@ -68,7 +77,7 @@ class text_check {
     const std::size_t before = end == 0 ? std::string::npos : text_.find_last_of(",:[{\n", end - 1);
     const std::size_t first = before == std::string::npos ? 0 : before + 1;
     const std::string value = text_.substr(first, text_.find_first_of(",:]}\n", first) - first);
-    refuse(path().empty() ? "the text" : path(), "\"" + value.substr(0, 40) + "\" at byte " + std::to_string(first),
+    refuse(path(), "\"" + value.substr(0, 40) + "\" at byte " + std::to_string(first),
            "it must be complete JSON, with numbers that a double can hold (no NaN)");
   }
 
@@ -96,7 +105,7 @@ class text_check {
     for (const level& at : open_) {
       if (!at.key.empty()) joined += (joined.empty() ? "" : ".") + at.key;
     }
-    return joined;
+    return joined.empty() ? "the text" : joined;
   }
 
   const std::string& text_;

@@ -120,7 +120,7 @@ inline double read_rotary_dim(const model_config& from, const config_object* blo
   const auto set = [&](double value, std::size_t channels, std::string key) {
     if (!source.empty() && channels != dim) {
       fail("rotary::from_huggingface: %.90s makes %zu channels rotate and %.90s %zu; they must agree. Remove one.",
-           source.c_str(), dim, key.c_str(), channels);
+           harmless(source).c_str(), dim, harmless(key).c_str(), channels);
     }
     fraction = value;
     dim = channels;
