@@ -37,7 +37,9 @@ void add_options(CLI::App& app, command_line& to) {
                  "Length of the sequence to rotate; default: max_position_embeddings, with --compare the larger one")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40))
       ->option_text("TOKENS");
-  app.add_option("--layer", to.layer, "Show the type of this layer alone, counted from 0")->option_text("NUMBER");
+  app.add_option("--layer", to.layer, "Show the type of this layer alone, counted from 0")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{65535}))
+      ->option_text("NUMBER");
   app.add_option("--compare", to.other,
                  "A second model: which settings differ, and by which angles at the position --context")
       ->option_text("MODEL");
@@ -64,11 +66,17 @@ void check(const command_line& line) {
   }
 }
 
+/// Names of files and keys need not be UTF-8.
+std::string dumped(const nlohmann::ordered_json& all, int indent) {
+  return all.dump(indent, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
 /// `all()` is what programs read, `text()` what people read.
 template <class Json, class Text>
 void show(const command_line& line, const char* argv0, const Json& all, const Text& text) {
-  if (!line.plot.empty()) inspect::plot(all().dump(), line.plot, argv0);
-  std::cout << (line.json ? all().dump(1) + "\n" : text());
+  if (!line.plot.empty()) inspect::plot(dumped(all(), -1), line.plot, argv0);
+  std::cout << (line.json ? dumped(all(), 1) + "\n" : text()) << std::flush;
+  if (!std::cout) throw std::runtime_error("standard output could not be written. Is the disk full?");
 }
 
 void show_one(const command_line& line, const rotary::rope& model, const char* argv0) {

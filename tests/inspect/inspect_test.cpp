@@ -140,6 +140,25 @@ TEST(Configs, OfADirectory) {
   expect_refused("/", {"/config.json", "no such file", "GGUF"});
 }
 
+TEST(Configs, NamesThatAreNotUtf8) {
+  const scratch files;
+  const std::string path = files.file("a\xff.json", tool::contents(config_file("stablelm-3b-4e1t")));
+  EXPECT_EQ(json_of("'" + path + "'").at("types").at(0).at("rotary_dim"), 20);
+}
+
+TEST(Configs, OutputThatCannotBeWritten) {
+  if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "no /dev/full";
+  for (const char* const how : {"", " --json"}) {
+    const scratch files;
+    const std::string command =
+        std::string("'") + ROTARY_INSPECT + "' " + config_file("llama-3.1-8b") + how + " >/dev/full 2>" + files / "err";
+    const int status = std::system(command.c_str());
+    ASSERT_TRUE(WIFEXITED(status));
+    EXPECT_EQ(WEXITSTATUS(status), 2);
+    EXPECT_NE(tool::contents(files / "err").find("standard output could not be written"), std::string::npos);
+  }
+}
+
 TEST(Configs, MalformedOnesAreRefusedByKey) {
   const std::map<std::string, const char*> key = {{"bad-deep-nesting", "x is"},
                                                   {"bad-head_dim-fraction", "head_dim"},
@@ -420,6 +439,10 @@ TEST(Options, TheTypeOfOneLayer) {
   EXPECT_EQ(full.at(0).at("name"), "full_attention");
   EXPECT_EQ(full.at(0).at("layers"), json({5, 11, 17, 23, 29, 35, 41, 47}));
   expect_refused(gemma + " --layer 48", {"index is 48", "below 48"});
+  for (const char* const layer : {" --layer -1", " --layer 1.5", " --layer 65536", " --layer 99999999999999999999"}) {
+    expect_refused(gemma + layer, {"--layer"});
+    expect_refused(config_file("llama-3.1-8b") + layer, {"--layer"});
+  }
   expect_refused(config_file("gemma-3-12b") + " --layer 0", {"--layer is 0", "Leave it out"});
 }
 
