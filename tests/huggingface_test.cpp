@@ -1180,6 +1180,16 @@ TEST(Models, ChannelsOfLatentAttentionAreForModelsThatHaveIt) {
   EXPECT_EQ(layer_of(llama({{"model_type", "brand_new"}, {"qk_rope_head_dim", 32}}), half).head_dim, 32u);
 }
 
+TEST(Models, LatentAttentionThatCannotBeSwitchedOff) {
+  for (const char* type : {"deepseek_v3", "kimi_k2", "longcat_flash"}) {
+    expect_refused(
+        [&] {
+          from_huggingface(llama({{"model_type", type}, {"use_mla", false}}));
+        },
+        "from_huggingface", {"use_mla is false", type});
+  }
+}
+
 TEST(Models, LatentAttentionThatDoesNotRotate) {
   const json kimi = {{"model_type", "kimi_linear"}, {"qk_rope_head_dim", 0}, {"mla_use_nope", true}};
   EXPECT_FALSE(layer_of(kimi).rotates());

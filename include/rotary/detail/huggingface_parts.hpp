@@ -61,6 +61,9 @@ inline huggingface_model with_latent_attention(const config_object& config, hugg
   if (config.flag("use_mla").value_or(true)) return model;
   config.pass_over("qk_rope_head_dim");
   if (model.special != peculiarity::mla_softmax) return model;
+  if (std::string(model.model_type) != "deepseek_v2") {
+    config.refuse_value("use_mla", std::string("with model_type ") + model.model_type + " it must be true");
+  }
   model.pairing = pairing::split_half;
   model.head_dim = 0;
   model.special = peculiarity::no;
