@@ -227,6 +227,20 @@ TEST(Configs, FilesSayTheSame) {
   EXPECT_GE(files, 38u);
 }
 
+TEST(Configs, PathsThatAreNoFile) {
+  const std::string directory = files_directory().string();
+  ASSERT_TRUE(std::filesystem::is_directory(directory));
+  expect_refused([&] { from_huggingface_file(directory); }, "from_huggingface_file",
+                 {("path is \"" + directory.substr(0, 190)).c_str(), "must be a file"});
+  const std::string missing = (files_directory() / "no-such-config.json").string();
+  expect_refused([&] { from_huggingface_file(missing); }, "from_huggingface_file",
+                 {("path is \"" + missing.substr(0, 190)).c_str(), "must be a file"});
+  const std::string empty = testing::TempDir() + "huggingface_test_empty.json";
+  std::ofstream(empty, std::ios::binary).flush();
+  expect_refused([&] { from_huggingface_file(empty); }, "from_huggingface", {"JSON"});
+  std::filesystem::remove(empty);
+}
+
 // ---- the recorded malformed ones
 
 TEST(Malformed, RefusedWithKeyValueAndReason) {
