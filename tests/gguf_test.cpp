@@ -39,6 +39,7 @@ struct json_lookup {
     for (const json& element : value) numbers.push_back(number(element));
     return numbers;
   }
+  bool is_array(const std::string& key) const { return values.contains(key) && values.at(key).is_array(); }
   std::optional<std::string> string(const std::string& key) const {
     if (!values.contains(key)) return std::nullopt;
     return values.at(key).get<std::string>();
@@ -561,12 +562,40 @@ TEST(Gguf, LayersOfTwoSizes) {
   const gguf_writer::bytes bytes = written(model("gemma4", keys, divisors), true);
   EXPECT_EQ(letters(from_gguf(rotary::gguf_view(bytes.data(), bytes.size()))), "ssfsf");
 
-  keys["attention.sliding_window_pattern"] = {1, 2};
+  keys["attention.sliding_window_pattern"] = {1, 2, 0, 0, 0};
   expect_refused("gemma4", keys, {"\"gemma4.attention.sliding_window_pattern\" is 2", "1 for a sliding"}, divisors);
   keys["attention.sliding_window_pattern"] = {1, 1, 1, 1, 1, 1};
-  expect_refused("gemma4", keys, {"\"gemma4.block_count\" is 5"}, divisors);
+  const auto wrong = [](const json& length) {
+    return "\"gemma4.attention.sliding_window_pattern\" is an array of " + length.dump() +
+           "; it must have 5, block_count";
+  };
+  expect_refused("gemma4", keys, {wrong(6).c_str()}, divisors);
+  keys["attention.sliding_window_pattern"] = {1, 0, 1, 1};
+  expect_refused("gemma4", keys, {wrong(4).c_str()}, divisors);
+  keys["attention.sliding_window_pattern"] = json::array({1});
+  expect_refused("gemma4", keys, {wrong(1).c_str()}, divisors);
+  keys["attention.sliding_window_pattern"] = json::array();
+  expect_refused("gemma4", keys, {wrong(0).c_str()}, divisors);
+  // This architecture's layers follow no rule that a period could set.
+  keys["attention.sliding_window_pattern"] = 2;
+  expect_refused("gemma4", keys, {"\"gemma4.attention.sliding_window_pattern\" is 2; it must be an array"}, divisors);
   keys["attention.sliding_window_pattern"] = nullptr;
   EXPECT_TRUE(resolve("gemma4", keys, divisors).type_of_layer.empty());
+}
+
+// The period 1 makes every layer full; an array of 1 is the flag of a sliding layer.
+TEST(Gguf, ArrayOfOneIsNotAPeriod) {
+  json keys = {{"attention.sliding_window", 1024}, {"block_count", 1}, {"attention.sliding_window_pattern", 1}};
+  const auto by_lookup_and_file = [&] {
+    const gguf_writer::bytes bytes = written(model("gemma3", keys), false);
+    return letters(resolve("gemma3", keys)) + letters(from_gguf(rotary::gguf_view(bytes.data(), bytes.size())));
+  };
+  keys["rope.freq_base"] = 1000000.0;
+  EXPECT_EQ(by_lookup_and_file(), "ff");
+  keys["attention.sliding_window_pattern"] = json::array({1});
+  EXPECT_EQ(by_lookup_and_file(), "ss");
+  keys["rope.freq_base"] = json::array({1000000.0});
+  expect_refused("gemma3", keys, {"\"gemma3.rope.freq_base\" is an array of 1; it must be one number"});
 }
 
 TEST(Gguf, OtherSlidingLayers) {
@@ -584,12 +613,15 @@ TEST(Gguf, OtherSlidingLayers) {
   EXPECT_EQ(resolve("olmo2", window).types.size(), 1u);
 
   EXPECT_EQ(resolve("gpt-oss", yarn_keys(window)).types.size(), 1u);
-  const json mimo = {{"rope.freq_base", 5000000.0}, {"attention.sliding_window_pattern", {0, 1, 1}}};
+  const json mimo = {
+      {"rope.freq_base", 5000000.0}, {"block_count", 3}, {"attention.sliding_window_pattern", {0, 1, 1}}};
   EXPECT_EQ(letters(resolve("mimo2", mimo)), "fss");
   EXPECT_EQ(resolve("mimo2", mimo).layer(1).rope_theta, 10000.0);
   // Of an architecture without rules of its own, sliding layers differ by what the keys say.
-  const json keys = {
-      {"rope.freq_base_swa", 20000.0}, {"rope.scaling.factor", 2.0}, {"attention.sliding_window_pattern", {0, 1, 1}}};
+  const json keys = {{"rope.freq_base_swa", 20000.0},
+                     {"rope.scaling.factor", 2.0},
+                     {"block_count", 3},
+                     {"attention.sliding_window_pattern", {0, 1, 1}}};
   EXPECT_EQ(letters(resolve("seed_oss", keys)), "fss");
   EXPECT_EQ(resolve("seed_oss", keys).layer(1).rope_theta, 20000.0);
   EXPECT_EQ(policy_of<rotary::linear>(resolve("seed_oss", keys), 1).factor, 2.0);

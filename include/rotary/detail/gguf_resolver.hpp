@@ -104,14 +104,18 @@ class gguf_resolver {
     constexpr const char* key = "attention.sliding_window_pattern";
     const std::vector<std::size_t> pattern = file_.counts(key);
     const std::optional<std::size_t> blocks = file_.count("block_count");
-    if (pattern.size() > 1) {
+    if (file_.arrays.count(key) != 0) {
       for (const std::size_t flag : pattern) {
         if (flag > 1) file_.refuse(key, static_cast<double>(flag), "1 for a sliding layer, else 0");
       }
-      if (blocks && pattern.size() > *blocks) {
-        file_.refuse("block_count", static_cast<double>(*blocks), "at least the length of the sliding_window_pattern");
+      if (blocks && pattern.size() != *blocks) {
+        fail("rotary::from_gguf: \"%s\" is an array of %zu; it must have %zu, block_count. Correct the file.",
+             printable(file_.full(key)).c_str(), pattern.size(), *blocks);
       }
       return pattern;
+    }
+    if (!pattern.empty() && architecture_.period == 0) {
+      file_.refuse(key, static_cast<double>(pattern[0]), "an array of a flag for each layer with this architecture");
     }
     if (!blocks || architecture_.period == 0) return {};
     const std::size_t period = pattern.empty() ? architecture_.period : pattern[0];
