@@ -189,6 +189,33 @@ TEST(Gguf, SaysWhereValuesCameFrom) {
             "scaling: default: none\n");
 }
 
+// The key or tensor that decides among several that could.
+TEST(Gguf, SaysWhatTheScalingCameFrom) {
+  const auto source = [](const std::string& architecture, json keys, const json& tensors = json::object()) {
+    keys["attention.key_length"] = 8;
+    const rope got = resolve(architecture, keys, tensors);
+    for (const rotary::origin& origin : got.layer().origins) {
+      if (origin.field == "scaling") return origin.source;
+    }
+    return std::string("nowhere");
+  };
+  const json yarn = {{"rope.scaling.type", "yarn"}, {"rope.scaling.factor", 4.0}, {"context_length", 8192}};
+  json linear = yarn;
+  linear["rope.scaling.yarn_ext_factor"] = 0.0;
+  const json ones = {{"rope_freqs.weight", {1, 1, 1, 1}}}, divisors = {{"rope_freqs.weight", {1, 1, 2, 4}}};
+  const json long_factors = {{"rope_factors_long.weight", {1, 1, 2, 4}}};
+  EXPECT_EQ(source("hunyuan-dense", {{"rope.scaling.alpha", 1000.0}, {"rope.scaling.type", "none"}}),
+            "hunyuan-dense.rope.scaling.alpha");
+  EXPECT_EQ(source("qwen2", yarn, ones), "qwen2.rope.scaling.type");
+  EXPECT_EQ(source("qwen2", linear), "qwen2.rope.scaling.yarn_ext_factor");
+  EXPECT_EQ(source("llama", {{"rope.scaling.type", "linear"}}, divisors), "tensor rope_freqs.weight");
+  EXPECT_EQ(source("llama", {{"rope.scaling.type", "linear"}, {"rope.scaling.factor", 2.0}}),
+            "llama.rope.scaling.type");
+  EXPECT_EQ(source("llama", {{"rope.scale_linear", 2.0}}), "llama.rope.scale_linear");
+  EXPECT_EQ(source("phi3", {{"rope.scaling.original_context_length", 4096}}, long_factors),
+            "tensor rope_factors_long.weight");
+}
+
 // ---- pairing
 
 TEST(Gguf, PairingOfArchitectures) {

@@ -24,15 +24,21 @@ class gguf_scaling {
 
   /// The policy for a layer of these dimensions.
   scaling policy(std::size_t head_dim, std::size_t rotary_dim) const {
-    if (has("rope_factors_long.weight") || type_ == "longrope") return long_factors(rotary_dim);
-    if (has("rope_factors_short.weight")) require_absent_tensor("rope_factors_short.weight");
-    if (has("rope_freqs.weight") && !(yarn_ && all_ones("rope_freqs.weight"))) return divisors(rotary_dim);
-    if (const double alpha = file_.finite("rope.scaling.alpha").value_or(0.0); alpha > 0.0) {
-      return ntk_alpha(alpha, head_dim, rotary_dim);
-    } else if (alpha < 0.0) {
-      file_.refuse("rope.scaling.alpha", alpha, "at least 0");
+    const rule chosen = chosen_rule();
+    if (chosen != rule::longrope && has("rope_factors_short.weight"))
+      require_absent_tensor("rope_factors_short.weight");
+    switch (chosen) {
+      case rule::longrope:
+        return long_factors(rotary_dim);
+      case rule::divisors:
+        return divisors(rotary_dim);
+      case rule::ntk_alpha:
+        return ntk_policy(head_dim, rotary_dim);
+      case rule::yarn:
+        return yarn_policy();
+      case rule::linear:
+        break;
     }
-    if (yarn_) return yarn_policy();
     refuse_attn_factor("this type of scaling");
     return factor_ == 1.0 ? scaling(none{}) : scaling(linear{factor_});
   }
@@ -46,13 +52,33 @@ class gguf_scaling {
 
   /// For people: what says so.
   std::string source() const {
-    if (has("rope_factors_long.weight")) return "tensor rope_factors_long.weight";
-    if (has("rope_freqs.weight")) return "tensor rope_freqs.weight";
+    switch (chosen_rule()) {
+      case rule::longrope:
+        return "tensor rope_factors_long.weight";
+      case rule::divisors:
+        return "tensor rope_freqs.weight";
+      case rule::ntk_alpha:
+        return file_.full("rope.scaling.alpha");
+      case rule::yarn:
+        return file_.full(gguf_scaling_type);
+      case rule::linear:
+        break;
+    }
+    if (type_ == "yarn") return file_.full("rope.scaling.yarn_ext_factor");
     if (file_.scaling_type) return file_.full(gguf_scaling_type);
     return factor_ == 1.0 ? "default: none" : file_.full(factor_key_);
   }
 
  private:
+  enum class rule { longrope, divisors, ntk_alpha, yarn, linear };
+
+  rule chosen_rule() const {
+    if (has("rope_factors_long.weight") || type_ == "longrope") return rule::longrope;
+    if (has("rope_freqs.weight") && !(yarn_ && all_ones("rope_freqs.weight"))) return rule::divisors;
+    if (file_.finite("rope.scaling.alpha").value_or(0.0) != 0.0) return rule::ntk_alpha;
+    return yarn_ ? rule::yarn : rule::linear;
+  }
+
   bool has(const char* tensor) const { return file_.tensors.count(tensor) != 0; }
 
   void read_factor() {
@@ -185,7 +211,9 @@ class gguf_scaling {
                     magnitude};
   }
 
-  scaling ntk_alpha(double alpha, std::size_t head_dim, std::size_t rotary_dim) const {
+  scaling ntk_policy(std::size_t head_dim, std::size_t rotary_dim) const {
+    const double alpha = *file_.finite("rope.scaling.alpha");
+    if (alpha < 0.0) file_.refuse("rope.scaling.alpha", alpha, "at least 0");
     require_no_other("rope.scaling.alpha");
     refuse_attn_factor("rope.scaling.alpha");
     if (head_dim != rotary_dim) {
