@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <fstream>
 #include <rotary/gguf.hpp>
+#include <rotary/rope_summary.hpp>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -187,6 +189,43 @@ TEST(Gguf, SaysWhereValuesCameFrom) {
             "rotary_dim: head_dim\n"
             "rope_theta: llama.rope.freq_base\n"
             "scaling: default: none\n");
+}
+
+// The lines of a summary that are values and not headings; each must end in its source.
+std::size_t expect_sources(const rope& got) {
+  const std::string text = rotary::summary(got);
+  std::istringstream lines(text);
+  std::size_t values = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.rfind("  ", 0) != 0 && line.rfind("max_position_embeddings", 0) != 0) continue;
+    ++values;
+    EXPECT_NE(line.find("  ["), std::string::npos) << "no source in \"" << line << "\" of\n" << text;
+  }
+  return values;
+}
+
+TEST(Gguf, EveryPrintedValueHasASource) {
+  const json file = golden::load("configs/gguf");
+  std::size_t multiplied = 0;
+  for (const json& record : file.at("records")) {
+    SCOPED_TRACE(record.at("name").get<std::string>());
+    const rope got = from_gguf(json_lookup{record.at("kv"), record.at("tensors")});
+    EXPECT_GE(expect_sources(got), 6u);
+    if (got.layer().softmax_scale_multiplier != 1.0) ++multiplied;
+  }
+  EXPECT_GE(multiplied, 1u);
+
+  const rope ministral =
+      resolve("mistral3", {{"attention.temperature_scale", 0.1}, {"attention.temperature_length", 16384}});
+  EXPECT_EQ(expect_sources(ministral), 6u);
+  EXPECT_NE(rotary::summary(ministral).find("[mistral3.attention.temperature_scale, attention.temperature_length]"),
+            std::string::npos);
+  const rope llama4 = resolve("llama4", {{"context_length", 8192}, {"rope.dimension_count", 128}});
+  EXPECT_EQ(expect_sources(llama4), 1u + 3u + 5u);
+  const std::string text = rotary::summary(llama4);
+  EXPECT_NE(text.find("rotary_dim: 0 (no rotation)  [architecture llama4: does not rotate]"), std::string::npos)
+      << text;
+  EXPECT_NE(text.find("max_position_embeddings: 8192  [llama4.context_length]"), std::string::npos) << text;
 }
 
 // The key or tensor that decides among several that could.

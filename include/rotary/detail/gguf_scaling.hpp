@@ -50,6 +50,11 @@ class gguf_scaling {
     return attn_factor_ * attn_factor_ * softmax_scale_multiplier(factor_, *mscale_all_dim_);
   }
 
+  /// For people: what makes softmax_multiplier() other than 1.
+  std::string softmax_source() const {
+    return file_.full("rope.scaling.yarn_log_multiplier") + (attn_factor_ == 1.0 ? "" : ", rope.scaling.attn_factor");
+  }
+
   /// For people: what says so.
   std::string source() const {
     switch (chosen_rule()) {
