@@ -881,6 +881,12 @@ TEST(Layers, ParametersOfEachTypeOfLayer) {
                   {{"layer_types", {"linear_attention"}}, {"rope_theta", 2e4}, {"rope_parameters", parameters}}));
       },
       "from_huggingface", {"layer_types is \"linear_attention\""});
+  const json six = model("laguna", 6, {{"layer_types", types}, {"rope_theta", 2e4}, {"rope_parameters", parameters}});
+  expect_refused([&] { from_huggingface(six); }, "from_huggingface", {"layer_types is", "must have 6 entries"});
+  json both_thetas = parameters;
+  both_thetas["sliding_attention"]["rope_theta"] = 1e4;
+  const json gemma = model("gemma4_text", 6, {{"layer_types", types}, {"rope_parameters", both_thetas}});
+  expect_refused([&] { from_huggingface(gemma); }, "from_huggingface", {"layer_types is", "must have 6 entries"});
   json with_null = parameters;
   with_null["full_attention"] = nullptr;
   expect_refused(

@@ -64,13 +64,8 @@ inline void read_nested_types(const model_config& from, const std::map<std::stri
     index.emplace(name, result.types.size());
     result.types.push_back(read_layer(from, &kind, &block, &block));
   }
-  if (const nlohmann::json* const types = from.config.array("layer_types")) {
-    for (const nlohmann::json& type : *types) {
-      const auto found = type.is_string() ? index.find(type.get<std::string>()) : index.end();
-      if (found == index.end())
-        refuse(from.config.path_of("layer_types"), shown(type), "rope_parameters has no such key");
-      result.type_of_layer.push_back(found->second);
-    }
+  if (const auto kinds = kinds_by_name(from.config, index, "rope_parameters has no such key")) {
+    result.type_of_layer = *kinds;
   }
 }
 
