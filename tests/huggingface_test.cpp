@@ -411,6 +411,12 @@ TEST(Styles, TextPartOfMultimodalConfigs) {
         from_huggingface({{"text_config", text}, {"rope_theta", 10000.0}});
       },
       "from_huggingface", {"rope_theta is 10000.0", "text_config"});
+  expect_refused(
+      [&] {
+        from_huggingface({{"model_type", "llava"}, {"text_config", text}, {"llm_config", llama()}});
+      },
+      "from_huggingface", {"llm_config is ", "it stands beside text_config"});
+  expect_same(text, {{"model_type", "llava"}, {"text_config", text}, {"llm_config", nullptr}});
 }
 
 TEST(Styles, HeadDimStatedOrDerived) {
