@@ -76,8 +76,7 @@ class gguf_lookup {
     if (all == nullptr || all->as<std::uint64_t>() <= tensors) return std::nullopt;
     detail::fail(
         "rotary::gguf_lookup: \"split.tensors.count\" is %llu, but the parts have %zu tensors; \"%s\" may be in "
-        "another "
-        "part. Pass the views of all parts.",
+        "another part. Pass the views of all parts.",
         static_cast<unsigned long long>(all->as<std::uint64_t>()), tensors, name.c_str());
   }
 

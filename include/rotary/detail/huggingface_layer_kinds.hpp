@@ -19,7 +19,7 @@ inline std::size_t number_of_layers(const config_object& config) {
   return stated ? static_cast<std::size_t>(stated->first) : 0;
 }
 
-/// Throws error unless the list has an entry for each layer. Some configs list layers for drafting tokens behind them.
+/// Throws error where the list under `key` has fewer entries than there are layers.
 inline void require_entries(const config_object& config, const char* key, std::size_t entries) {
   const std::size_t layers = number_of_layers(config);
   if (entries < layers) config.refuse_value(key, "it must have " + std::to_string(layers) + " entries");
