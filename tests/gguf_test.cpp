@@ -526,6 +526,9 @@ TEST(Gguf, LongRope) {
   json scaled = keys;
   scaled["rope.scaling.factor"] = 32.0;
   expect_refused("phi3", scaled, {"\"phi3.rope.scaling.factor\" is 32", "LongRoPE"}, tensors);
+  json alpha = keys;
+  alpha["rope.scaling.alpha"] = 3.0;
+  expect_refused("phi3", alpha, {"\"phi3.rope.scaling.alpha\" is 3", "absent beside LongRoPE"}, tensors);
 }
 
 // ---- axes

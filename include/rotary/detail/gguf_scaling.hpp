@@ -150,6 +150,11 @@ class gguf_scaling {
     }
   }
 
+  void require_no_alpha(const char* range) const {
+    const double alpha = file_.finite("rope.scaling.alpha").value_or(0.0);
+    if (alpha != 0.0) file_.refuse("rope.scaling.alpha", alpha, range);
+  }
+
   [[noreturn]] void require_absent_tensor(const char* tensor) const {
     fail(
         "rotary::from_gguf: tensor \"%s\" is there; it must be absent %s \"rope_factors_long.weight\". Convert the "
@@ -185,9 +190,7 @@ class gguf_scaling {
   // ggml divides the angle by the pair's divisor and multiplies it by 1 / factor.
   scaling divisors(std::size_t rotary_dim) const {
     if (yarn_) require_no_other("tensor rope_freqs.weight");
-    if (file_.finite("rope.scaling.alpha").value_or(0.0) != 0.0) {
-      file_.refuse("rope.scaling.alpha", *file_.number("rope.scaling.alpha"), "absent beside tensor rope_freqs.weight");
-    }
+    require_no_alpha("absent beside tensor rope_freqs.weight");
     refuse_attn_factor("tensor rope_freqs.weight");
     std::vector<double> factors = checked("rope_freqs.weight", rotary_dim);
     for (double& factor : factors) factor *= factor_;
@@ -196,6 +199,7 @@ class gguf_scaling {
 
   scaling long_factors(std::size_t rotary_dim) const {
     require_no_other("LongRoPE");
+    require_no_alpha("absent beside LongRoPE");
     if (has("rope_freqs.weight")) require_absent_tensor("rope_freqs.weight");
     if (!has("rope_factors_long.weight")) {
       fail(
