@@ -8,6 +8,7 @@
 #include <new>
 #include <rotary/gguf_file.hpp>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "gguf_writer.hpp"
@@ -339,9 +340,23 @@ TEST(GgufFile, TensorsOfUnknownTypeAreListedWithoutASize) {
   EXPECT_EQ(view.find_tensor("new")->bytes, 0u);
   EXPECT_EQ(view.tensor_numbers("b"), (std::vector<double>{2.0}));
   expect_refused([&] { view.tensor_numbers("new"); }, "gguf_view::tensor_numbers", {"\"new\"", "999", "unknown"});
+
+  // The infos end at byte 59 and the data would begin at byte 64.
+  bytes cut = file().tensor_at("new", {7}, 999, 0).all();
+  for (const std::size_t size : {59u, 60u, 63u}) {
+    cut.resize(size);
+    const placed short_of_data(cut);
+    expect_refused([&] { short_of_data.view(); }, "gguf_view", {"offset of tensor \"new\"", "the 0 bytes of data"});
+  }
+  cut.resize(64);
+  EXPECT_EQ(placed(cut).view().find_tensor("new")->bytes, 0u);
 }
 
 // ---- on disk
+
+// The tensors of a copy would be in the memory of the original.
+static_assert(!std::is_copy_constructible<gguf_file>::value && !std::is_copy_assignable<gguf_file>::value);
+static_assert(std::is_move_constructible<gguf_file>::value && std::is_move_assignable<gguf_file>::value);
 
 TEST(GgufFile, MappedFromDisk) {
   const std::string path = testing::TempDir() + "gguf_file_test.gguf";

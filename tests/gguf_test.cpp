@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <fstream>
 #include <rotary/gguf.hpp>
+#include <rotary/rope_summary.hpp>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -39,6 +41,7 @@ struct json_lookup {
     for (const json& element : value) numbers.push_back(number(element));
     return numbers;
   }
+  bool is_array(const std::string& key) const { return values.contains(key) && values.at(key).is_array(); }
   std::optional<std::string> string(const std::string& key) const {
     if (!values.contains(key)) return std::nullopt;
     return values.at(key).get<std::string>();
@@ -201,6 +204,70 @@ TEST(Gguf, SaysWhereValuesCameFrom) {
             "rotary_dim: head_dim\n"
             "rope_theta: llama.rope.freq_base\n"
             "scaling: default: none\n");
+}
+
+// The lines of a summary that are values and not headings; each must end in its source.
+std::size_t expect_sources(const rope& got) {
+  const std::string text = rotary::summary(got);
+  std::istringstream lines(text);
+  std::size_t values = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.rfind("  ", 0) != 0 && line.rfind("max_position_embeddings", 0) != 0) continue;
+    ++values;
+    EXPECT_NE(line.find("  ["), std::string::npos) << "no source in \"" << line << "\" of\n" << text;
+  }
+  return values;
+}
+
+TEST(Gguf, EveryPrintedValueHasASource) {
+  const json file = golden::load("configs/gguf");
+  std::size_t multiplied = 0;
+  for (const json& record : file.at("records")) {
+    SCOPED_TRACE(record.at("name").get<std::string>());
+    const rope got = from_gguf(json_lookup{record.at("kv"), record.at("tensors")});
+    EXPECT_GE(expect_sources(got), 6u);
+    if (got.layer().softmax_scale_multiplier != 1.0) ++multiplied;
+  }
+  EXPECT_GE(multiplied, 1u);
+
+  const rope ministral =
+      resolve("mistral3", {{"attention.temperature_scale", 0.1}, {"attention.temperature_length", 16384}});
+  EXPECT_EQ(expect_sources(ministral), 6u);
+  EXPECT_NE(rotary::summary(ministral).find("[mistral3.attention.temperature_scale, attention.temperature_length]"),
+            std::string::npos);
+  const rope llama4 = resolve("llama4", {{"context_length", 8192}, {"rope.dimension_count", 128}});
+  EXPECT_EQ(expect_sources(llama4), 1u + 3u + 5u);
+  const std::string text = rotary::summary(llama4);
+  EXPECT_NE(text.find("rotary_dim: 0 (no rotation)  [architecture llama4: does not rotate]"), std::string::npos)
+      << text;
+  EXPECT_NE(text.find("max_position_embeddings: 8192  [llama4.context_length]"), std::string::npos) << text;
+}
+
+// The key or tensor that decides among several that could.
+TEST(Gguf, SaysWhatTheScalingCameFrom) {
+  const auto source = [](const std::string& architecture, json keys, const json& tensors = json::object()) {
+    keys["attention.key_length"] = 8;
+    const rope got = resolve(architecture, keys, tensors);
+    for (const rotary::origin& origin : got.layer().origins) {
+      if (origin.field == "scaling") return origin.source;
+    }
+    return std::string("nowhere");
+  };
+  const json yarn = {{"rope.scaling.type", "yarn"}, {"rope.scaling.factor", 4.0}, {"context_length", 8192}};
+  json linear = yarn;
+  linear["rope.scaling.yarn_ext_factor"] = 0.0;
+  const json ones = {{"rope_freqs.weight", {1, 1, 1, 1}}}, divisors = {{"rope_freqs.weight", {1, 1, 2, 4}}};
+  const json long_factors = {{"rope_factors_long.weight", {1, 1, 2, 4}}};
+  EXPECT_EQ(source("hunyuan-dense", {{"rope.scaling.alpha", 1000.0}, {"rope.scaling.type", "none"}}),
+            "hunyuan-dense.rope.scaling.alpha");
+  EXPECT_EQ(source("qwen2", yarn, ones), "qwen2.rope.scaling.type");
+  EXPECT_EQ(source("qwen2", linear), "qwen2.rope.scaling.yarn_ext_factor");
+  EXPECT_EQ(source("llama", {{"rope.scaling.type", "linear"}}, divisors), "tensor rope_freqs.weight");
+  EXPECT_EQ(source("llama", {{"rope.scaling.type", "linear"}, {"rope.scaling.factor", 2.0}}),
+            "llama.rope.scaling.type");
+  EXPECT_EQ(source("llama", {{"rope.scale_linear", 2.0}}), "llama.rope.scale_linear");
+  EXPECT_EQ(source("phi3", {{"rope.scaling.original_context_length", 4096}}, long_factors),
+            "tensor rope_factors_long.weight");
 }
 
 // ---- pairing
@@ -474,6 +541,9 @@ TEST(Gguf, LongRope) {
   json scaled = keys;
   scaled["rope.scaling.factor"] = 32.0;
   expect_refused("phi3", scaled, {"\"phi3.rope.scaling.factor\" is 32", "LongRoPE"}, tensors);
+  json alpha = keys;
+  alpha["rope.scaling.alpha"] = 3.0;
+  expect_refused("phi3", alpha, {"\"phi3.rope.scaling.alpha\" is 3", "absent beside LongRoPE"}, tensors);
 }
 
 // ---- axes
@@ -576,12 +646,40 @@ TEST(Gguf, LayersOfTwoSizes) {
   const gguf_writer::bytes bytes = written(model("gemma4", keys, divisors), true);
   EXPECT_EQ(letters(from_gguf(rotary::gguf_view(bytes.data(), bytes.size()))), "ssfsf");
 
-  keys["attention.sliding_window_pattern"] = {1, 2};
+  keys["attention.sliding_window_pattern"] = {1, 2, 0, 0, 0};
   expect_refused("gemma4", keys, {"\"gemma4.attention.sliding_window_pattern\" is 2", "1 for a sliding"}, divisors);
   keys["attention.sliding_window_pattern"] = {1, 1, 1, 1, 1, 1};
-  expect_refused("gemma4", keys, {"\"gemma4.block_count\" is 5"}, divisors);
+  const auto wrong = [](const json& length) {
+    return "\"gemma4.attention.sliding_window_pattern\" is an array of " + length.dump() +
+           "; it must have 5, block_count";
+  };
+  expect_refused("gemma4", keys, {wrong(6).c_str()}, divisors);
+  keys["attention.sliding_window_pattern"] = {1, 0, 1, 1};
+  expect_refused("gemma4", keys, {wrong(4).c_str()}, divisors);
+  keys["attention.sliding_window_pattern"] = json::array({1});
+  expect_refused("gemma4", keys, {wrong(1).c_str()}, divisors);
+  keys["attention.sliding_window_pattern"] = json::array();
+  expect_refused("gemma4", keys, {wrong(0).c_str()}, divisors);
+  // This architecture's layers follow no rule that a period could set.
+  keys["attention.sliding_window_pattern"] = 2;
+  expect_refused("gemma4", keys, {"\"gemma4.attention.sliding_window_pattern\" is 2; it must be an array"}, divisors);
   keys["attention.sliding_window_pattern"] = nullptr;
   EXPECT_TRUE(resolve("gemma4", keys, divisors).type_of_layer.empty());
+}
+
+// The period 1 makes every layer full; an array of 1 is the flag of a sliding layer.
+TEST(Gguf, ArrayOfOneIsNotAPeriod) {
+  json keys = {{"attention.sliding_window", 1024}, {"block_count", 1}, {"attention.sliding_window_pattern", 1}};
+  const auto by_lookup_and_file = [&] {
+    const gguf_writer::bytes bytes = written(model("gemma3", keys), false);
+    return letters(resolve("gemma3", keys)) + letters(from_gguf(rotary::gguf_view(bytes.data(), bytes.size())));
+  };
+  keys["rope.freq_base"] = 1000000.0;
+  EXPECT_EQ(by_lookup_and_file(), "ff");
+  keys["attention.sliding_window_pattern"] = json::array({1});
+  EXPECT_EQ(by_lookup_and_file(), "ss");
+  keys["rope.freq_base"] = json::array({1000000.0});
+  expect_refused("gemma3", keys, {"\"gemma3.rope.freq_base\" is an array of 1; it must be one number"});
 }
 
 TEST(Gguf, OtherSlidingLayers) {
@@ -599,12 +697,15 @@ TEST(Gguf, OtherSlidingLayers) {
   EXPECT_EQ(resolve("olmo2", window).types.size(), 1u);
 
   EXPECT_EQ(resolve("gpt-oss", yarn_keys(window)).types.size(), 1u);
-  const json mimo = {{"rope.freq_base", 5000000.0}, {"attention.sliding_window_pattern", {0, 1, 1}}};
+  const json mimo = {
+      {"rope.freq_base", 5000000.0}, {"block_count", 3}, {"attention.sliding_window_pattern", {0, 1, 1}}};
   EXPECT_EQ(letters(resolve("mimo2", mimo)), "fss");
   EXPECT_EQ(resolve("mimo2", mimo).layer(1).rope_theta, 10000.0);
   // Of an architecture without rules of its own, sliding layers differ by what the keys say.
-  const json keys = {
-      {"rope.freq_base_swa", 20000.0}, {"rope.scaling.factor", 2.0}, {"attention.sliding_window_pattern", {0, 1, 1}}};
+  const json keys = {{"rope.freq_base_swa", 20000.0},
+                     {"rope.scaling.factor", 2.0},
+                     {"block_count", 3},
+                     {"attention.sliding_window_pattern", {0, 1, 1}}};
   EXPECT_EQ(letters(resolve("seed_oss", keys)), "fss");
   EXPECT_EQ(resolve("seed_oss", keys).layer(1).rope_theta, 20000.0);
   EXPECT_EQ(policy_of<rotary::linear>(resolve("seed_oss", keys), 1).factor, 2.0);

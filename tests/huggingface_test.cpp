@@ -227,6 +227,20 @@ TEST(Configs, FilesSayTheSame) {
   EXPECT_GE(files, 38u);
 }
 
+TEST(Configs, PathsThatAreNoFile) {
+  const std::string directory = files_directory().string();
+  ASSERT_TRUE(std::filesystem::is_directory(directory));
+  expect_refused([&] { from_huggingface_file(directory); }, "from_huggingface_file",
+                 {("path is \"" + directory.substr(0, 190)).c_str(), "must be a file"});
+  const std::string missing = (files_directory() / "no-such-config.json").string();
+  expect_refused([&] { from_huggingface_file(missing); }, "from_huggingface_file",
+                 {("path is \"" + missing.substr(0, 190)).c_str(), "must be a file"});
+  const std::string empty = testing::TempDir() + "huggingface_test_empty.json";
+  std::ofstream(empty, std::ios::binary).flush();
+  expect_refused([&] { from_huggingface_file(empty); }, "from_huggingface", {"JSON"});
+  std::filesystem::remove(empty);
+}
+
 // ---- the recorded malformed ones
 
 TEST(Malformed, RefusedWithKeyValueAndReason) {
@@ -414,6 +428,12 @@ TEST(Styles, TextPartOfMultimodalConfigs) {
         from_huggingface({{"text_config", text}, {"rope_theta", 10000.0}});
       },
       "from_huggingface", {"rope_theta is 10000.0", "text_config"});
+  expect_refused(
+      [&] {
+        from_huggingface({{"model_type", "llava"}, {"text_config", text}, {"llm_config", llama()}});
+      },
+      "from_huggingface", {"llm_config is ", "it stands beside text_config"});
+  expect_same(text, {{"model_type", "llava"}, {"text_config", text}, {"llm_config", nullptr}});
 }
 
 TEST(Styles, HeadDimStatedOrDerived) {
@@ -986,6 +1006,12 @@ TEST(Layers, ParametersOfEachTypeOfLayer) {
                   {{"layer_types", {"linear_attention"}}, {"rope_theta", 2e4}, {"rope_parameters", parameters}}));
       },
       "from_huggingface", {"layer_types is \"linear_attention\""});
+  const json six = model("laguna", 6, {{"layer_types", types}, {"rope_theta", 2e4}, {"rope_parameters", parameters}});
+  expect_refused([&] { from_huggingface(six); }, "from_huggingface", {"layer_types is", "must have 6 entries"});
+  json both_thetas = parameters;
+  both_thetas["sliding_attention"]["rope_theta"] = 1e4;
+  const json gemma = model("gemma4_text", 6, {{"layer_types", types}, {"rope_parameters", both_thetas}});
+  expect_refused([&] { from_huggingface(gemma); }, "from_huggingface", {"layer_types is", "must have 6 entries"});
   json with_null = parameters;
   with_null["full_attention"] = nullptr;
   expect_refused(

@@ -166,9 +166,18 @@ TEST(Summary, NamesValuesAndTheirSources) {
         "layers of type nope: 1\n", "layers of type long: 3\n", "rotary_dim: 48 from channel 32",
         "pairing: interleaved", "rope_theta: 30000  [rope_parameters.rope_theta]", "linear factor 4",
         "rotary_dim: 0 (no rotation)", "dynamic_ntk factor 2 max_position_embeddings 4096", "mrope: interleaved 8 8 8",
-        "softmax_scale_multiplier: 1.5", "query_temperature: stepped, scale 0.1, every 8192 tokens"}) {
+        "softmax_scale_multiplier: 1.5", "query_temperature: stepped, scale 0.1, every 8192 tokens, first 1"}) {
     EXPECT_NE(text.find(part), std::string::npos) << "no \"" << part << "\" in:\n" << text;
   }
+}
+
+TEST(Summary, OfListsTheirLengthAndRange) {
+  EXPECT_EQ(rotary::summary(rotary::scaling(rotary::longrope{2.0, 4096, {}, {1.5, 64.25, 1.0}})),
+            "longrope factor 2 original_max_position_embeddings 4096 short_attention_factor 1.040833 "
+            "long_attention_factor 1.040833 short_factor (0) long_factor (3 from 1 to 64.25)");
+  EXPECT_EQ(rotary::summary(rotary::scaling(rotary::frequency_factors{{1.0, 8.0}})),
+            "frequency_factors factors (2 from 1 to 8)");
+  EXPECT_EQ(rotary::summary(query_temperature{query_temperature::rule::log_n, 0.0, 2048, 0}), "log_n from 2048 tokens");
 }
 
 TEST(Summary, LayersInRanges) {

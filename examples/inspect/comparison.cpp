@@ -9,21 +9,25 @@
 namespace inspect {
 namespace {
 
-std::string policy_text(const rotary::scaling& scaling) {
-  const rotary::policy_description policy = rotary::describe(scaling);
-  std::string text = policy.name;
-  for (const rotary::policy_parameter& p : policy.parameters)
-    text += std::string(" ") + p.name + " " + decimal(p.value);
+// The summary tells of a list its length and range alone, so behind it the first entry in which the other's differs.
+std::string policy_text(const rotary::scaling& scaling, const rotary::scaling& other) {
+  const rotary::policy_description own = rotary::describe(scaling), others = rotary::describe(other);
+  std::string text = rotary::summary(scaling);
+  if (own.name != std::string(others.name)) return text;
+  for (std::size_t i = 0; i < own.lists.size(); ++i) {
+    const rotary::list<double>&a = own.lists[i].values, &b = others.lists[i].values;
+    const auto differs = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
+    if (differs.first == a.end() || differs.second == b.end()) continue;
+    text += std::string(" ") + own.lists[i].name + "[" + std::to_string(differs.first - a.begin()) + "] " +
+            decimal(*differs.first, 17);
+  }
   return text;
 }
 
 std::string theta_text(const rotary::layer_rope& layer) { return layer.rotates() ? decimal(layer.rope_theta) : "none"; }
 
 std::string temperature_text(const std::optional<rotary::query_temperature>& temperature) {
-  if (!temperature) return "none";
-  const bool stepped = temperature->how == rotary::query_temperature::rule::stepped;
-  return stepped ? "stepped " + decimal(temperature->scale) + " every " + std::to_string(temperature->length)
-                 : "log_n from " + std::to_string(temperature->length);
+  return temperature ? rotary::summary(*temperature) : "none";
 }
 
 std::string axes_text(const rotary::layer_rope& layer) {
@@ -42,7 +46,7 @@ std::vector<setting_difference> settings_that_differ(const layer_inspection& a, 
       {"offset", std::to_string(a.layer.offset), std::to_string(b.layer.offset)},
       {"pairing", name_of(a.layer.pairing), name_of(b.layer.pairing)},
       {"rope_theta", theta_text(a.layer), theta_text(b.layer)},
-      {"scaling", policy_text(a.layer.scaling), policy_text(b.layer.scaling)},
+      {"scaling", policy_text(a.layer.scaling, b.layer.scaling), policy_text(b.layer.scaling, a.layer.scaling)},
       {"attention_factor", decimal(a.spectrum.magnitude()), decimal(b.spectrum.magnitude())},
       {"softmax_scale_multiplier", decimal(a.layer.softmax_scale_multiplier),
        decimal(b.layer.softmax_scale_multiplier)},

@@ -23,7 +23,7 @@ namespace rotary {
 inline namespace ROTARY_ABI {
 
 /// How from_gguf asks for keys, here of gguf_views, which must outlive it. An engine that has its own reader, or has
-/// loaded the file through llama.cpp, passes an object with the same four const members instead.
+/// loaded the file through llama.cpp, passes an object with the same five const members instead.
 class gguf_lookup {
  public:
   explicit gguf_lookup(const gguf_view& file) : parts_{&file} {}
@@ -53,6 +53,11 @@ class gguf_lookup {
     }
     return numbers;
   }
+  /// Whether the key's value is an array: one of a single number does not mean what the number alone does.
+  bool is_array(const std::string& key) const {
+    const gguf_value* const value = parts_[0]->find(key);
+    return value != nullptr && value->type() == gguf_type::array;
+  }
   /// A string; none where there is no such key. To throw where the value is no string.
   std::optional<std::string> string(const std::string& key) const {
     const gguf_value* const value = parts_[0]->find(key);
@@ -72,8 +77,7 @@ class gguf_lookup {
     if (all == nullptr || all->as<std::uint64_t>() <= tensors) return std::nullopt;
     detail::fail(
         "rotary::gguf_lookup: \"split.tensors.count\" is %llu, but the parts have %zu tensors; \"%s\" may be in "
-        "another "
-        "part. Pass the views of all parts.",
+        "another part. Pass the views of all parts.",
         static_cast<unsigned long long>(all->as<std::uint64_t>()), tensors, name.c_str());
   }
 

@@ -255,7 +255,9 @@ class gguf_view {
     const std::size_t unit = alignment(), gap = (unit - file.offset() % unit) % unit;
     const std::size_t available = file.remaining() < gap ? 0 : file.remaining() - gap;
     for (const placement& p : placements) {
-      const bool inside = p.offset <= available && p.tensor->bytes <= available - static_cast<std::size_t>(p.offset);
+      // Of a type that is not known the size is taken for 0, which would fit behind the end of the file too.
+      const bool inside = file.remaining() >= gap && p.offset <= available &&
+                          p.tensor->bytes <= available - static_cast<std::size_t>(p.offset);
       if (!inside || p.offset % unit != 0) {
         detail::fail(
             "rotary::gguf_view: the offset of tensor \"%s\", %zu bytes, is %llu; it must be a multiple of %zu and "
@@ -273,7 +275,7 @@ class gguf_view {
   std::map<std::string_view, gguf_tensor> tensors_;
 };
 
-/// A GGUF file on disk, mapped: of its tensors only the pages that are looked at are read.
+/// A GGUF file on disk, mapped: of its tensors only the pages that are looked at are read. Moves, but is not copied.
 class gguf_file {
  public:
   /// Throws error if the file cannot be read, and what gguf_view throws.

@@ -9,8 +9,6 @@
 #ifndef ROTARY_HUGGINGFACE_HPP
 #define ROTARY_HUGGINGFACE_HPP
 
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -19,6 +17,7 @@
 
 #include "detail/huggingface_layer_kinds.hpp"
 #include "detail/huggingface_parts.hpp"
+#include "detail/mapped_file.hpp"
 #include "rope.hpp"
 
 namespace rotary {
@@ -65,13 +64,8 @@ inline void read_nested_types(const model_config& from, const std::map<std::stri
     index.emplace(name, result.types.size());
     result.types.push_back(read_layer(from, &kind, &block, &block));
   }
-  if (const nlohmann::json* const types = from.config.array("layer_types")) {
-    for (const nlohmann::json& type : *types) {
-      const auto found = type.is_string() ? index.find(type.get<std::string>()) : index.end();
-      if (found == index.end())
-        refuse(from.config.path_of("layer_types"), shown(type), "rope_parameters has no such key");
-      result.type_of_layer.push_back(found->second);
-    }
+  if (const auto kinds = kinds_by_name(from.config, index, "rope_parameters has no such key")) {
+    result.type_of_layer = *kinds;
   }
 }
 
@@ -141,13 +135,9 @@ inline rope from_huggingface_text(const std::string& text, const huggingface_opt
 
 /// The same of a file. Throws error also where it cannot be read.
 inline rope from_huggingface_file(const std::string& path, const huggingface_options& options = {}) {
-  std::ifstream file(path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (!file.good() && !file.eof()) {
-    detail::fail("rotary::from_huggingface_file: path is \"%.200s\"; it must be a file that can be read. Check it.",
-                 path.c_str());
-  }
-  return from_huggingface_text(text, options);
+  const detail::mapped_file file("from_huggingface_file", path.c_str());
+  if (file.size() == 0) return from_huggingface_text("", options);  // data() is null
+  return from_huggingface_text(std::string(reinterpret_cast<const char*>(file.data()), file.size()), options);
 }
 
 }  // namespace ROTARY_ABI

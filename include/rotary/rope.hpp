@@ -140,7 +140,8 @@ struct rope {
   std::int64_t max_position_embeddings = 0;  ///< tokens; 0 where the files do not state it
   std::vector<origin> origins = {};
 
-  /// Throws error if there is no such layer.
+  /// Throws error if there is no such layer. Where type_of_layer is empty and there is one type, every index is of it:
+  /// the files may not state the number of layers.
   const layer_rope& layer(std::size_t index = 0) const {
     if (type_of_layer.empty() && types.size() == 1) return types[0];
     if (index >= type_of_layer.size()) {

@@ -3,6 +3,7 @@
 #ifndef ROTARY_ROPE_SUMMARY_HPP
 #define ROTARY_ROPE_SUMMARY_HPP
 
+#include <algorithm>
 #include <string>
 #include <variant>
 #include <vector>
@@ -16,16 +17,23 @@
 namespace rotary {
 inline namespace ROTARY_ABI {
 
-/// One number of a policy. Lists (longrope's factors) are not among them.
+/// One number of a policy.
 struct policy_parameter {
   const char* name;
   double value;
+};
+
+/// A number for each pair.
+struct policy_list {
+  const char* name;
+  list<double> values;
 };
 
 /// A policy's name and parameters, by the names of its members; magnitudes as the final multiplier of cos and sin.
 struct policy_description {
   const char* name;
   std::vector<policy_parameter> parameters;
+  std::vector<policy_list> lists = {};
 };
 
 namespace detail {
@@ -59,7 +67,8 @@ inline policy_description describe(const longrope& p) {
           {{"factor", p.factor},
            {"original_max_position_embeddings", static_cast<double>(original)},
            {"short_attention_factor", p.short_magnitude.value(p.factor, original)},
-           {"long_attention_factor", p.long_magnitude.value(p.factor, original)}}};
+           {"long_attention_factor", p.long_magnitude.value(p.factor, original)}},
+          {{"short_factor", p.short_factor}, {"long_factor", p.long_factor}}};
 }
 inline policy_description describe(const llama3& p) {
   return {"llama3",
@@ -71,7 +80,9 @@ inline policy_description describe(const llama3& p) {
 inline policy_description describe(const proportional& p) {
   return {"proportional", {{"partial_rotary_factor", p.partial_rotary_factor}, {"factor", p.factor}}};
 }
-inline policy_description describe(const frequency_factors&) { return {"frequency_factors", {}}; }
+inline policy_description describe(const frequency_factors& p) {
+  return {"frequency_factors", {}, {{"factors", p.factors}}};
+}
 
 }  // namespace detail
 
@@ -120,12 +131,34 @@ inline std::string layers_of_type(const rope& model, std::size_t type) {
   return ranges.empty() ? "none" : ranges;
 }
 
-inline std::string summary_of_scaling(const layer_rope& layer) {
-  const policy_description policy = rotary::describe(layer.scaling);
-  std::string text = policy.name;
-  for (const policy_parameter& p : policy.parameters) text += std::string(" ") + p.name + " " + decimal(p.value);
+}  // namespace detail
+
+/// The policy in one line; of a list its length and range: "longrope factor 32 ... long_factor (48 from 1 to 64.3)".
+inline std::string summary(const scaling& policy) {
+  const policy_description own = describe(policy);
+  std::string text = own.name;
+  for (const policy_parameter& p : own.parameters) text += std::string(" ") + p.name + " " + detail::decimal(p.value);
+  for (const policy_list& of_pairs : own.lists) {
+    const list<double>& values = of_pairs.values;
+    text += std::string(" ") + of_pairs.name + " (" + std::to_string(values.size());
+    if (!values.empty()) {
+      const auto range = std::minmax_element(values.begin(), values.end());
+      text += " from " + detail::decimal(*range.first) + " to " + detail::decimal(*range.second);
+    }
+    text += ")";
+  }
   return text;
 }
+
+/// "stepped, scale 0.1, every 8192 tokens, first 1"
+inline std::string summary(const query_temperature& temperature) {
+  const std::string tokens = std::to_string(temperature.length) + " tokens";
+  if (temperature.how == query_temperature::rule::log_n) return "log_n from " + tokens;
+  return "stepped, scale " + detail::decimal(temperature.scale) + ", every " + tokens + ", first " +
+         std::to_string(temperature.first);
+}
+
+namespace detail {
 
 inline std::string summary_of_layer(const layer_rope& layer) {
   const auto line = [&](const char* field, const std::string& value) {
@@ -136,7 +169,7 @@ inline std::string summary_of_layer(const layer_rope& layer) {
     text += line("rotary_dim", std::to_string(layer.rotary_dim) + " from channel " + std::to_string(layer.offset));
     text += line("pairing", layer.pairing == pairing::interleaved ? "interleaved" : "split_half");
     text += line("rope_theta", decimal(layer.rope_theta));
-    text += line("scaling", summary_of_scaling(layer));
+    text += line("scaling", summary(layer.scaling));
   } else {
     text += line("rotary_dim", "0 (no rotation)");
   }
@@ -149,10 +182,7 @@ inline std::string summary_of_layer(const layer_rope& layer) {
     text += line("softmax_scale_multiplier", decimal(layer.softmax_scale_multiplier));
   }
   if (layer.query_temperature) {
-    const query_temperature& t = *layer.query_temperature;
-    const bool stepped = t.how == query_temperature::rule::stepped;
-    text += line("query_temperature", (stepped ? "stepped, scale " + decimal(t.scale) + ", every " : "log_n from ") +
-                                          std::to_string(t.length) + " tokens");
+    text += line("query_temperature", summary(*layer.query_temperature));
   }
   return text;
 }

@@ -425,6 +425,29 @@ TEST(Compare, SettingsInWordsAndOtherNumbersOfPairs) {
   EXPECT_EQ(gemma.at("comparisons").at(1).at("largest_angle_difference").at("radians"), 0.0);
 }
 
+TEST(Compare, ListsOfTheSameLengthAndRangeThatDiffer) {
+  const scratch files;
+  const auto phi3 = [&](const char* name, const std::vector<double>& longs) {
+    const json block = {{"rope_type", "longrope"}, {"short_factor", {1.0, 1.0, 1.5, 2.0}}, {"long_factor", longs}};
+    const json config = {{"model_type", "phi3"},
+                         {"head_dim", 8},
+                         {"max_position_embeddings", 131072},
+                         {"original_max_position_embeddings", 4096},
+                         {"rope_scaling", block}};
+    return files.file(name, config.dump());
+  };
+  const std::string a = phi3("a.json", {1.0, 2.0, 3.0, 64.25}), b = phi3("b.json", {1.0, 2.0, 4.0, 64.25});
+  const json got = json_of(a + " --compare " + b + " --context 8192").at("comparisons").at(0).at("different_settings");
+  ASSERT_EQ(got.size(), 1u) << got;
+  for (const std::size_t side : {0u, 1u}) {
+    const std::string text = got.at("scaling").at(side);
+    EXPECT_NE(text.find(side == 0 ? "long_factor[2] 3" : "long_factor[2] 4"), std::string::npos) << text;
+    EXPECT_NE(text.find("long_factor (4 from 1 to 64.25)"), std::string::npos) << text;
+    EXPECT_EQ(text.find("short_factor["), std::string::npos) << text;
+  }
+  expect_said(a + " --compare " + a + " --context 8192", {"all settings are the same"});
+}
+
 // ---- options
 
 TEST(Options, TheTypeOfOneLayer) {

@@ -19,7 +19,10 @@ class gguf_resolver {
   rope resolve() const {
     rope result;
     result.model_type = file_.architecture;
-    result.max_position_embeddings = file_.length("context_length").value_or(0);
+    if (const std::optional<std::int64_t> length = file_.length("context_length")) {
+      result.max_position_embeddings = *length;
+      result.origins.push_back({"max_position_embeddings", file_.full("context_length")});
+    }
     layer_rope full = layer(false);
     if (all_at_rest()) rest(full);
     if (all_alike()) {
@@ -58,8 +61,6 @@ class gguf_resolver {
 
   bool has(unsigned trait) const { return (architecture_.traits & trait) != 0; }
 
-  // ---- layers
-
   // No layer rotates.
   bool all_at_rest() const {
     if (has(finetuned_is_switch) && file_.number("rope.scaling.finetuned").value_or(1.0) == 0.0) return true;
@@ -87,9 +88,14 @@ class gguf_resolver {
     layer.scaling = none{};
     layer.mrope = std::nullopt;
     layer.softmax_scale_multiplier = 1.0;
-    layer.origins.push_back({"rotary_dim", "architecture " + file_.architecture + ": does not rotate"});
+    // What was noted of a layer that rotates is true no more.
+    const std::string architecture = "architecture " + file_.architecture;
+    for (origin& from : layer.origins) {
+      if (from.field == "rotary_dim" || from.field == "scaling") from.source = architecture + ": does not rotate";
+    }
     if (has(temperature_llama4)) {
       layer.query_temperature = query_temperature{query_temperature::rule::stepped, 0.1, 8192, 1};
+      layer.origins.push_back({"query_temperature", architecture});
     }
   }
 
@@ -104,14 +110,18 @@ class gguf_resolver {
     constexpr const char* key = "attention.sliding_window_pattern";
     const std::vector<std::size_t> pattern = file_.counts(key);
     const std::optional<std::size_t> blocks = file_.count("block_count");
-    if (pattern.size() > 1) {
+    if (file_.arrays.count(key) != 0) {
       for (const std::size_t flag : pattern) {
         if (flag > 1) file_.refuse(key, static_cast<double>(flag), "1 for a sliding layer, else 0");
       }
-      if (blocks && pattern.size() > *blocks) {
-        file_.refuse("block_count", static_cast<double>(*blocks), "at least the length of the sliding_window_pattern");
+      if (blocks && pattern.size() != *blocks) {
+        fail("rotary::from_gguf: \"%s\" is an array of %zu; it must have %zu, block_count. Correct the file.",
+             printable(file_.full(key)).c_str(), pattern.size(), *blocks);
       }
       return pattern;
+    }
+    if (!pattern.empty() && architecture_.period == 0) {
+      file_.refuse(key, static_cast<double>(pattern[0]), "an array of a flag for each layer with this architecture");
     }
     if (!blocks || architecture_.period == 0) return {};
     const std::size_t period = pattern.empty() ? architecture_.period : pattern[0];
@@ -121,8 +131,6 @@ class gguf_resolver {
     }
     return types;
   }
-
-  // ---- one layer
 
   layer_rope layer(bool sliding) const {
     layer_rope layer;
@@ -138,8 +146,11 @@ class gguf_resolver {
       layer.scaling = scaling_.policy(layer.head_dim, layer.rotary_dim);
       layer.softmax_scale_multiplier = scaling_.softmax_multiplier();
       layer.origins.push_back({"scaling", scaling_.source()});
+      if (layer.softmax_scale_multiplier != 1.0) {
+        layer.origins.push_back({"softmax_scale_multiplier", scaling_.softmax_source()});
+      }
     }
-    layer.query_temperature = temperature();
+    set_temperature(layer);
     return layer;
   }
 
@@ -232,9 +243,9 @@ class gguf_resolver {
   }
 
   // Ministral's llama_4_scaling_beta.
-  std::optional<query_temperature> temperature() const {
+  void set_temperature(layer_rope& layer) const {
     const double scale = file_.finite("attention.temperature_scale").value_or(0.0);
-    if (scale == 0.0) return std::nullopt;
+    if (scale == 0.0) return;
     const char* const own = "attention.temperature_length";
     const char* const key = file_.numbers.count(own) != 0 ? own : "rope.scaling.original_context_length";
     const std::optional<std::int64_t> length = file_.length(key);
@@ -244,7 +255,8 @@ class gguf_resolver {
           "with. Correct the file.",
           printable(file_.full(key)).c_str(), scale);
     }
-    return query_temperature{query_temperature::rule::stepped, scale, *length, 0};
+    layer.query_temperature = query_temperature{query_temperature::rule::stepped, scale, *length, 0};
+    layer.origins.push_back({"query_temperature", file_.full("attention.temperature_scale") + ", " + key});
   }
 
   const gguf_settings& file_;

@@ -24,15 +24,21 @@ class gguf_scaling {
 
   /// The policy for a layer of these dimensions.
   scaling policy(std::size_t head_dim, std::size_t rotary_dim) const {
-    if (has("rope_factors_long.weight") || type_ == "longrope") return long_factors(rotary_dim);
-    if (has("rope_factors_short.weight")) require_absent_tensor("rope_factors_short.weight");
-    if (has("rope_freqs.weight") && !(yarn_ && all_ones("rope_freqs.weight"))) return divisors(rotary_dim);
-    if (const double alpha = file_.finite("rope.scaling.alpha").value_or(0.0); alpha > 0.0) {
-      return ntk_alpha(alpha, head_dim, rotary_dim);
-    } else if (alpha < 0.0) {
-      file_.refuse("rope.scaling.alpha", alpha, "at least 0");
+    const rule chosen = chosen_rule();
+    if (chosen != rule::longrope && has("rope_factors_short.weight"))
+      require_absent_tensor("rope_factors_short.weight");
+    switch (chosen) {
+      case rule::longrope:
+        return long_factors(rotary_dim);
+      case rule::divisors:
+        return divisors(rotary_dim);
+      case rule::ntk_alpha:
+        return ntk_policy(head_dim, rotary_dim);
+      case rule::yarn:
+        return yarn_policy();
+      case rule::linear:
+        break;
     }
-    if (yarn_) return yarn_policy();
     refuse_attn_factor("this type of scaling");
     return factor_ == 1.0 ? scaling(none{}) : scaling(linear{factor_});
   }
@@ -44,15 +50,40 @@ class gguf_scaling {
     return attn_factor_ * attn_factor_ * softmax_scale_multiplier(factor_, *mscale_all_dim_);
   }
 
+  /// For people: what makes softmax_multiplier() other than 1.
+  std::string softmax_source() const {
+    return file_.full("rope.scaling.yarn_log_multiplier") + (attn_factor_ == 1.0 ? "" : ", rope.scaling.attn_factor");
+  }
+
   /// For people: what says so.
   std::string source() const {
-    if (has("rope_factors_long.weight")) return "tensor rope_factors_long.weight";
-    if (has("rope_freqs.weight")) return "tensor rope_freqs.weight";
+    switch (chosen_rule()) {
+      case rule::longrope:
+        return "tensor rope_factors_long.weight";
+      case rule::divisors:
+        return "tensor rope_freqs.weight";
+      case rule::ntk_alpha:
+        return file_.full("rope.scaling.alpha");
+      case rule::yarn:
+        return file_.full(gguf_scaling_type);
+      case rule::linear:
+        break;
+    }
+    if (type_ == "yarn") return file_.full("rope.scaling.yarn_ext_factor");
     if (file_.scaling_type) return file_.full(gguf_scaling_type);
     return factor_ == 1.0 ? "default: none" : file_.full(factor_key_);
   }
 
  private:
+  enum class rule { longrope, divisors, ntk_alpha, yarn, linear };
+
+  rule chosen_rule() const {
+    if (has("rope_factors_long.weight") || type_ == "longrope") return rule::longrope;
+    if (has("rope_freqs.weight") && !(yarn_ && all_ones("rope_freqs.weight"))) return rule::divisors;
+    if (file_.finite("rope.scaling.alpha").value_or(0.0) != 0.0) return rule::ntk_alpha;
+    return yarn_ ? rule::yarn : rule::linear;
+  }
+
   bool has(const char* tensor) const { return file_.tensors.count(tensor) != 0; }
 
   void read_factor() {
@@ -120,6 +151,11 @@ class gguf_scaling {
     }
   }
 
+  void require_no_alpha(const char* range) const {
+    const double alpha = file_.finite("rope.scaling.alpha").value_or(0.0);
+    if (alpha != 0.0) file_.refuse("rope.scaling.alpha", alpha, range);
+  }
+
   [[noreturn]] void require_absent_tensor(const char* tensor) const {
     fail(
         "rotary::from_gguf: tensor \"%s\" is there; it must be absent %s \"rope_factors_long.weight\". Convert the "
@@ -155,9 +191,7 @@ class gguf_scaling {
   // ggml divides the angle by the pair's divisor and multiplies it by 1 / factor.
   scaling divisors(std::size_t rotary_dim) const {
     if (yarn_) require_no_other("tensor rope_freqs.weight");
-    if (file_.finite("rope.scaling.alpha").value_or(0.0) != 0.0) {
-      file_.refuse("rope.scaling.alpha", *file_.number("rope.scaling.alpha"), "absent beside tensor rope_freqs.weight");
-    }
+    require_no_alpha("absent beside tensor rope_freqs.weight");
     refuse_attn_factor("tensor rope_freqs.weight");
     std::vector<double> factors = checked("rope_freqs.weight", rotary_dim);
     for (double& factor : factors) factor *= factor_;
@@ -166,6 +200,7 @@ class gguf_scaling {
 
   scaling long_factors(std::size_t rotary_dim) const {
     require_no_other("LongRoPE");
+    require_no_alpha("absent beside LongRoPE");
     if (has("rope_freqs.weight")) require_absent_tensor("rope_freqs.weight");
     if (!has("rope_factors_long.weight")) {
       fail(
@@ -186,7 +221,9 @@ class gguf_scaling {
                     magnitude};
   }
 
-  scaling ntk_alpha(double alpha, std::size_t head_dim, std::size_t rotary_dim) const {
+  scaling ntk_policy(std::size_t head_dim, std::size_t rotary_dim) const {
+    const double alpha = *file_.finite("rope.scaling.alpha");
+    if (alpha < 0.0) file_.refuse("rope.scaling.alpha", alpha, "at least 0");
     require_no_other("rope.scaling.alpha");
     refuse_attn_factor("rope.scaling.alpha");
     if (head_dim != rotary_dim) {

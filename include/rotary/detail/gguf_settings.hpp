@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -53,7 +54,8 @@ constexpr const char* gguf_tensors[] = {"rope_freqs.weight", "rope_factors_long.
 /// Keys without "{architecture}.", as the file has them.
 struct gguf_settings {
   std::string architecture;
-  std::map<std::string, std::vector<double>> numbers;  ///< a number or boolean is an array of one
+  std::map<std::string, std::vector<double>> numbers;  ///< of a number or boolean one entry
+  std::set<std::string> arrays;                        ///< the keys of `numbers` whose value is an array, even of one
   std::map<std::string, std::vector<double>> tensors;
   std::optional<std::string> scaling_type;
 
@@ -64,7 +66,7 @@ struct gguf_settings {
   std::optional<double> number(const char* key) const {
     const auto found = numbers.find(key);
     if (found == numbers.end()) return std::nullopt;
-    if (found->second.size() != 1) {
+    if (arrays.count(key) != 0 || found->second.size() != 1) {
       fail("rotary::from_gguf: \"%s\" is an array of %zu; it must be one number. Correct the file.",
            printable(full(key)).c_str(), found->second.size());
     }
@@ -167,7 +169,9 @@ gguf_settings read_gguf_settings(const Lookup& file) {
   settings.architecture = *architecture;
   require_known_keys(file, settings.architecture);
   const auto read = [&](const char* key) {
-    if (auto numbers = file.numbers(settings.full(key))) settings.numbers.emplace(key, std::move(*numbers));
+    const std::string full = settings.full(key);
+    if (auto numbers = file.numbers(full)) settings.numbers.emplace(key, std::move(*numbers));
+    if (file.is_array(full)) settings.arrays.insert(key);
   };
   for (const char* const key : gguf_rope_keys) read(key);
   for (const char* const key : gguf_other_keys) read(key);

@@ -2,6 +2,8 @@
 #ifndef ROTARY_DETAIL_HUGGINGFACE_LAYER_KINDS_HPP
 #define ROTARY_DETAIL_HUGGINGFACE_LAYER_KINDS_HPP
 
+#include <map>
+
 #include "huggingface_layers.hpp"
 
 namespace rotary {
@@ -10,16 +12,31 @@ namespace detail {
 
 inline constexpr std::int64_t most_layers = 65536;
 
-/// The kinds by layer_types, which names them.
-inline std::vector<std::size_t> kinds_by_name(const config_object& config, const nlohmann::json& types,
-                                              const layer_scheme& scheme) {
+/// 0 where the config does not say.
+inline std::size_t number_of_layers(const config_object& config) {
+  static constexpr const char* keys[] = {"num_hidden_layers", "n_layer", "num_layers"};
+  const auto stated = first_stated(config, keys, 1, most_layers);
+  return stated ? static_cast<std::size_t>(stated->first) : 0;
+}
+
+/// Throws error unless the list under `key` has an entry for each layer and no more, where their number is known.
+inline void require_entries(const config_object& config, const char* key, std::size_t entries) {
+  const std::size_t layers = number_of_layers(config);
+  if (layers != 0 && entries != layers) config.refuse_value(key, "it must have " + std::to_string(layers) + " entries");
+}
+
+/// The kinds by layer_types, which names them; none where there is no such key. `known` says which names `index` has.
+inline std::optional<std::vector<std::size_t>> kinds_by_name(const config_object& config,
+                                                             const std::map<std::string, std::size_t>& index,
+                                                             const char* known) {
+  const nlohmann::json* const types = config.array("layer_types");
+  if (types == nullptr) return std::nullopt;
+  require_entries(config, "layer_types", types->size());
   std::vector<std::size_t> kinds;
-  for (const nlohmann::json& type : types) {
-    const bool first = type == scheme.kinds[0].name;
-    if (!first && type != scheme.kinds[1].name) {
-      refuse(config.path_of("layer_types"), shown(type), "known are full_attention and sliding_attention");
-    }
-    kinds.push_back(first ? 0 : 1);
+  for (const nlohmann::json& type : *types) {
+    const auto found = type.is_string() ? index.find(type.get<std::string>()) : index.end();
+    if (found == index.end()) refuse(config.path_of("layer_types"), shown(type), known);
+    kinds.push_back(found->second);
   }
   return kinds;
 }
@@ -40,16 +57,10 @@ inline std::vector<std::size_t> kinds_by_interval(const config_object& config, s
 
 /// For each layer 0 or 1, its kind; empty where the config does not say.
 inline std::vector<std::size_t> kinds_of_layers(const config_object& config, const layer_scheme& scheme) {
-  static constexpr const char* keys[] = {"num_hidden_layers", "n_layer", "num_layers"};
-  const auto stated = first_stated(config, keys, 1, most_layers);
-  const std::size_t layers = stated ? static_cast<std::size_t>(stated->first) : 0;
-  const auto require_entries = [&](const char* key, std::size_t entries) {
-    if (layers != 0 && entries != layers)
-      config.refuse_value(key, "it must have " + std::to_string(layers) + " entries");
-  };
+  const std::size_t layers = number_of_layers(config);
   if (scheme.list_key != nullptr) {
     if (auto list = config.counts(scheme.list_key, 1.0); list && !list->empty()) {
-      require_entries(scheme.list_key, list->size());
+      require_entries(config, scheme.list_key, list->size());
       if (scheme.interval_key != nullptr) config.pass_over(scheme.interval_key);  // transformers writes both
       return *list;
     }
@@ -64,10 +75,10 @@ inline std::vector<std::size_t> kinds_of_layers(const config_object& config, con
     return kinds;
   }
   // Where the kinds have names of their own, layer_types is about the window of attention.
-  const nlohmann::json* const types = config.array("layer_types");
-  if (types != nullptr && std::string(scheme.kinds[0].name) == "full_attention") {
-    require_entries("layer_types", types->size());
-    return kinds_by_name(config, *types, scheme);
+  if (std::string(scheme.kinds[0].name) == "full_attention") {
+    const auto named = kinds_by_name(config, {{scheme.kinds[0].name, 0}, {scheme.kinds[1].name, 1}},
+                                     "known are full_attention and sliding_attention");
+    if (named) return *named;
   }
   return kinds_by_interval(config, layers, scheme);
 }

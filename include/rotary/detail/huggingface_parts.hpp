@@ -42,7 +42,9 @@ inline config_object text_part(config_object config, std::string& model_type) {
     if (const auto type = config.word("model_type")) model_type = *type;
     std::optional<config_object> inner;
     for (const char* key : {"text_config", "thinker_config", "language_config", "llm_config"}) {
-      if (!inner && config.has(key)) inner = config.object(key);
+      if (!config.has(key)) continue;
+      if (inner) config.refuse_value(key, "it stands beside " + inner->path() + ". Remove the one that is not meant");
+      inner = config.object(key);
     }
     if (!inner) return config;
     for (const auto& item : config.raw().items()) {

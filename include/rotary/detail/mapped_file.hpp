@@ -52,6 +52,8 @@ class mapped_file {
     if (memory == MAP_FAILED) fail_to_open(function, path);
     data_ = static_cast<const unsigned char*>(memory);
   }
+  mapped_file(const mapped_file&) = delete;
+  mapped_file& operator=(const mapped_file&) = delete;
   mapped_file(mapped_file&& other) noexcept
       : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
   mapped_file& operator=(mapped_file&& other) noexcept {
@@ -84,6 +86,11 @@ class mapped_file {
     file.read(reinterpret_cast<char*>(bytes_.data()), size);
     if (!file) fail_to_open(function, path);
   }
+  // As where files are mapped: a gguf_view of a copy would look into the original.
+  mapped_file(const mapped_file&) = delete;
+  mapped_file& operator=(const mapped_file&) = delete;
+  mapped_file(mapped_file&&) noexcept = default;
+  mapped_file& operator=(mapped_file&&) noexcept = default;
 
   const unsigned char* data() const { return bytes_.data(); }
   std::size_t size() const { return bytes_.size(); }
