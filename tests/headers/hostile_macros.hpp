@@ -1,5 +1,6 @@
 // Macros that windows.h, complex.h, X11 and old compilers' headers define, in front of the library's headers. The
 // standard library's own headers come first: min and max with arguments break those of GNU.
+#include <algorithm>
 #include <cstdarg>
 #include <cstddef>
 #include <cstdint>
