@@ -5,31 +5,15 @@
 #include <cstdlib>
 #include <fstream>
 #include <limits>
-#include <new>
 #include <rotary/gguf_file.hpp>
 #include <string>
 #include <type_traits>
 #include <vector>
 
+#include "allocations.hpp"
 #include "gguf_writer.hpp"
 #include "guarded.hpp"
 #include "refusals.hpp"
-
-// ---- the largest allocation since it was last set to 0
-
-namespace {
-std::size_t largest_allocation = 0;
-[[gnu::noinline]] void release(void* memory) { std::free(memory); }
-}  // namespace
-
-void* operator new(std::size_t size) {
-  if (size > largest_allocation) largest_allocation = size;
-  void* const memory = std::malloc(size == 0 ? 1 : size);
-  if (memory == nullptr) throw std::bad_alloc();
-  return memory;
-}
-void operator delete(void* memory) noexcept { release(memory); }
-void operator delete(void* memory, std::size_t) noexcept { release(memory); }
 
 namespace {
 
@@ -227,7 +211,7 @@ TEST(GgufFile, AnyByteChangedIsReadWithinTheFileOrRefused) {
         bytes damaged = whole;
         damaged[at] = static_cast<unsigned char>(damaged[at] ^ change);
         const placed data(damaged);
-        largest_allocation = 0;
+        allocations::largest = 0;
         try {
           volatile const double sum = sum_of(data.view());
           static_cast<void>(sum);
@@ -235,7 +219,7 @@ TEST(GgufFile, AnyByteChangedIsReadWithinTheFileOrRefused) {
         } catch (const rotary::error&) {
           ++refused;
         }
-        ASSERT_LT(largest_allocation, 1024u) << "byte " << at << " ^ " << change;
+        ASSERT_LT(allocations::largest, 1024u) << "byte " << at << " ^ " << change;
       }
     }
     EXPECT_GT(refused, 100u);
@@ -268,14 +252,14 @@ TEST(GgufFile, CountsThatTheFileDoesNotCover) {
       numbers.key("numbers", type_array).array(type_u16, count).number(0, 1);
       string.key("text", type_string).number(count, 8);
       name.number(count, 8).number(0, 8).keys = 1;
-      largest_allocation = 0;
+      allocations::largest = 0;
       expect_bad(keys, {"the key count at byte 24", text.c_str(), "at most 1"});
       expect_bad(tensors, {"the tensor count at byte 24", text.c_str(), "at most 0"});
       expect_bad(words, {"the array length of words", text.c_str(), "at most 0"});
       expect_bad(numbers, {"the array length of numbers", text.c_str(), "at most 0"});
       expect_bad(string, {"the length of the string of text", text.c_str(), "at most 0"});
       if (count > 8) expect_bad(name, {"the length of a key", text.c_str(), "at most 8"});
-      EXPECT_LT(largest_allocation, 2048u);
+      EXPECT_LT(allocations::largest, 2048u);
     }
   });
 }

@@ -14,28 +14,13 @@
 #include <string>
 #include <vector>
 
+#include "allocations.hpp"
 #include "append_scenes.hpp"
 #include "caches.hpp"
 #include "every_backend.hpp"
 #include "reference.hpp"
 #include "refusals.hpp"
 #include "vector_conversions.hpp"
-
-// ---- every allocation of this program is counted
-
-namespace {
-std::size_t allocations = 0;
-[[gnu::noinline]] void release(void* memory) { std::free(memory); }
-}  // namespace
-
-void* operator new(std::size_t size) {
-  ++allocations;
-  void* const memory = std::malloc(size == 0 ? 1 : size);
-  if (memory == nullptr) throw std::bad_alloc();
-  return memory;
-}
-void operator delete(void* memory) noexcept { release(memory); }
-void operator delete(void* memory, std::size_t) noexcept { release(memory); }
 
 namespace {
 
@@ -367,13 +352,13 @@ TEST(AppendMemory, NothingIsAllocated) {
   filled<bfloat16> k_cache("hnd", 19, 16, 2, 64);
   filled<q8_0> v_cache("nhd", 19, 16, 2, 64);
   const auto keys = rotary::thd(k.data(), 300, 2, 64);
-  const std::size_t before = allocations;
+  const std::size_t before = allocations::count;
   rotary::append(keys, keys, k_cache.view, v_cache.view, {slots.data(), 300}, step);
   rotary::shift(k_cache.view, {slots.data(), 300}, step);
   rotary::shift(v_cache.view, {slots.data(), 300}, of, -12);
-  EXPECT_EQ(allocations, before);
+  EXPECT_EQ(allocations::count, before);
   std::vector<float> counted(3);
-  EXPECT_GT(allocations, before) << "the counter does not count";
+  EXPECT_GT(allocations::count, before) << "the counter does not count";
 }
 
 // Slots 65536 elements apart, 65536 of them: products that 32 bits would wrap.

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 #include <rotary/rotary.hpp>
+#include <string>
 #include <type_traits>
 #include <vector>
 
@@ -36,9 +37,9 @@ struct shape {
 
 // Blocks that fill whole lines, blocks that do not, channels that do not rotate, one head, heads farther apart than the
 // caches' lines are many.
-constexpr shape shapes[] = {{1, 9, 4, 128, 128, 0}, {2, 3, 5, 64, 64, 0},    {1, 7, 3, 192, 64, 128},
-                            {1, 5, 3, 96, 96, 0},   {2, 4, 3, 80, 40, 8},    {1, 33, 1, 256, 256, 0},
-                            {1, 6, 2, 192, 64, 66}, {1, 3, 2, 4096, 4096, 0}};
+constexpr shape shapes[] = {{1, 9, 4, 128, 128, 0}, {2, 3, 5, 64, 64, 0},     {1, 7, 3, 192, 64, 128},
+                            {1, 5, 3, 96, 96, 0},   {2, 4, 3, 80, 40, 8},     {1, 33, 1, 256, 256, 0},
+                            {1, 6, 2, 192, 64, 66}, {1, 3, 2, 4096, 4096, 0}, {1, 5, 3, 128, 40, 0}};
 
 template <class From, class To>
 struct pair_of_types {
@@ -53,7 +54,7 @@ class MemoryHabits : public testing::Test {
   using To = typename Pair::to;
   using Row = std::conditional_t<std::is_same<From, double>::value, double, float>;
 
-  // What one call leaves in `room` numbers around a destination that starts `shift` numbers after a line's begin.
+  // What one call leaves in and around a destination that starts `shift` numbers after a line's begin.
   static std::vector<To> result(const shape& of, const rotary::layout& how, bool head_major, std::size_t shift,
                                 const rotary::table<Row>& table, memory_habits habits) {
     const habits_for_a_while meanwhile(habits);

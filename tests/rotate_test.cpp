@@ -480,6 +480,16 @@ TEST_F(Allowed, NegativeStridesOnEveryAxis) {
   }
 }
 
+// The stride of an axis with one entry means nothing, on the way of a decoding step either.
+TEST_F(Allowed, AnyStrideOfAnAxisWithOneEntry) {
+  const std::vector<float> given = some(16);
+  std::vector<float> expected = given, memory = given;
+  rotary::rotate(rotary::thd(expected.data(), 1, 1, 16), table_, 5);
+  constexpr std::ptrdiff_t absurd = -(std::ptrdiff_t{1} << 60);
+  rotary::rotate(tensor_view<float>{memory.data(), 1, 1, 1, 16, absurd, absurd, absurd}, table_, 5);
+  EXPECT_EQ(memory, expected);
+}
+
 TEST_F(Allowed, SizesOfZeroWithNullPointers) {
   float* const none = nullptr;
   rotary::bfloat16* const narrow = nullptr;

@@ -82,21 +82,17 @@ std::size_t elements_per_head(const char* maker, std::size_t head_dim) {
 template <class T>
 cache_view<T> paged_nhd(T* data, std::size_t blocks, std::size_t block_size, std::size_t heads, std::size_t head_dim) {
   const std::size_t head = detail::elements_per_head<T>("paged_nhd", head_dim);
-  const std::ptrdiff_t slot = detail::stride_product("paged_nhd", heads, head);
-  const std::ptrdiff_t block = detail::stride_product("paged_nhd", block_size, static_cast<std::size_t>(slot));
-  detail::stride_product("paged_nhd", blocks, static_cast<std::size_t>(block));
-  return {data, blocks, block_size, heads, head_dim, block, slot, static_cast<std::ptrdiff_t>(head)};
+  const detail::dense_strides of("paged_nhd", blocks, block_size, heads, head);
+  return {data, blocks, block_size, heads, head_dim, of.outer, of.middle, of.inner};
 }
 
 /// Dense [blocks, heads, block_size, head_dim]: "HND" in FlashInfer; transformers' static cache, with a block per
 /// sequence. Throws as paged_nhd does.
 template <class T>
 cache_view<T> paged_hnd(T* data, std::size_t blocks, std::size_t heads, std::size_t block_size, std::size_t head_dim) {
-  const std::size_t slot = detail::elements_per_head<T>("paged_hnd", head_dim);
-  const std::ptrdiff_t head = detail::stride_product("paged_hnd", block_size, slot);
-  const std::ptrdiff_t block = detail::stride_product("paged_hnd", heads, static_cast<std::size_t>(head));
-  detail::stride_product("paged_hnd", blocks, static_cast<std::size_t>(block));
-  return {data, blocks, block_size, heads, head_dim, block, static_cast<std::ptrdiff_t>(slot), head};
+  const std::size_t head = detail::elements_per_head<T>("paged_hnd", head_dim);
+  const detail::dense_strides of("paged_hnd", blocks, heads, block_size, head);
+  return {data, blocks, block_size, heads, head_dim, of.outer, of.inner, of.middle};
 }
 
 /// Dense [slots, heads, head_dim]. Throws as paged_nhd does.

@@ -82,6 +82,13 @@ namespace detail {
 #endif
 }
 
+// Entries [first, first + count) of an axis of `size`.
+inline void check_part(const char* function, std::size_t first, std::size_t count, const char* axis, std::size_t size) {
+  if (first <= size && count <= size - first) return;
+  fail("rotary::%s: first is %zu and count is %zu; together they may reach %s = %zu.", function, first, count, axis,
+       size);
+}
+
 }  // namespace detail
 }  // namespace ROTARY_ABI
 }  // namespace rotary

@@ -32,10 +32,7 @@ struct table_view {
 /// rows.pairs.
 template <class T>
 table_view<T> pairs_of(const table_view<T>& rows, std::size_t first, std::size_t count) {
-  if (first > rows.pairs || count > rows.pairs - first) {
-    detail::fail("rotary::pairs_of: first is %zu and count is %zu; together they may reach pairs = %zu.", first, count,
-                 rows.pairs);
-  }
+  detail::check_part("pairs_of", first, count, "pairs", rows.pairs);
   table_view<T> part = rows;
   const std::ptrdiff_t skipped = static_cast<std::ptrdiff_t>(first) * rows.pair_step;
   if (rows.cos != nullptr) part.cos = rows.cos + skipped;

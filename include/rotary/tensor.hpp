@@ -37,45 +37,49 @@ inline std::ptrdiff_t stride_product(const char* maker, std::size_t a, std::size
   return static_cast<std::ptrdiff_t>(a * b);
 }
 
+// Of dense [outer, middle, inner, channels].
+struct dense_strides {
+  std::ptrdiff_t outer, middle, inner;
+
+  dense_strides(const char* maker, std::size_t outer_size, std::size_t middle_size, std::size_t inner_size,
+                std::size_t channels)
+      : outer(0), middle(stride_product(maker, inner_size, channels)), inner(static_cast<std::ptrdiff_t>(channels)) {
+    outer = stride_product(maker, middle_size, static_cast<std::size_t>(middle));
+    stride_product(maker, outer_size, static_cast<std::size_t>(outer));
+  }
+};
+
 }  // namespace detail
 
 /// Dense [batch, tokens, heads, head_dim]: the order of flash attention and of a linear layer's output.
 /// Throws rotary::error if the sizes multiply beyond the address space.
 template <class T>
 tensor_view<T> bshd(T* data, std::size_t batch, std::size_t tokens, std::size_t heads, std::size_t head_dim) {
-  const std::ptrdiff_t token = detail::stride_product("bshd", heads, head_dim);
-  const std::ptrdiff_t sequence = detail::stride_product("bshd", tokens, static_cast<std::size_t>(token));
-  detail::stride_product("bshd", batch, static_cast<std::size_t>(sequence));
-  return {data, batch, tokens, heads, head_dim, sequence, token, static_cast<std::ptrdiff_t>(head_dim)};
+  const detail::dense_strides of("bshd", batch, tokens, heads, head_dim);
+  return {data, batch, tokens, heads, head_dim, of.outer, of.middle, of.inner};
 }
 
 /// Dense [batch, heads, tokens, head_dim]: the order of transformers' attention and of most KV caches.
 /// Throws rotary::error if the sizes multiply beyond the address space.
 template <class T>
 tensor_view<T> bhsd(T* data, std::size_t batch, std::size_t heads, std::size_t tokens, std::size_t head_dim) {
-  const std::ptrdiff_t head = detail::stride_product("bhsd", tokens, head_dim);
-  const std::ptrdiff_t sequence = detail::stride_product("bhsd", heads, static_cast<std::size_t>(head));
-  detail::stride_product("bhsd", batch, static_cast<std::size_t>(sequence));
-  return {data, batch, tokens, heads, head_dim, sequence, static_cast<std::ptrdiff_t>(head_dim), head};
+  const detail::dense_strides of("bhsd", batch, heads, tokens, head_dim);
+  return {data, batch, tokens, heads, head_dim, of.outer, of.inner, of.middle};
 }
 
 /// Dense [tokens, heads, head_dim]: ragged batches flattened to one list of tokens.
 /// Throws rotary::error if the sizes multiply beyond the address space.
 template <class T>
 tensor_view<T> thd(T* data, std::size_t tokens, std::size_t heads, std::size_t head_dim) {
-  const std::ptrdiff_t token = detail::stride_product("thd", heads, head_dim);
-  const std::ptrdiff_t sequence = detail::stride_product("thd", tokens, static_cast<std::size_t>(token));
-  return {data, 1, tokens, heads, head_dim, sequence, token, static_cast<std::ptrdiff_t>(head_dim)};
+  const detail::dense_strides of("thd", 1, tokens, heads, head_dim);
+  return {data, 1, tokens, heads, head_dim, of.outer, of.middle, of.inner};
 }
 
 /// Channels [first, first + count) of every head, e.g. the 64 rope channels after 128 others in a head of 192 (MLA).
 /// Throws rotary::error if they reach beyond head_dim.
 template <class T>
 tensor_view<T> channels(const tensor_view<T>& x, std::size_t first, std::size_t count) {
-  if (first > x.head_dim || count > x.head_dim - first) {
-    detail::fail("rotary::channels: first is %zu and count is %zu; together they may reach head_dim = %zu.", first,
-                 count, x.head_dim);
-  }
+  detail::check_part("channels", first, count, "head_dim", x.head_dim);
   tensor_view<T> part = x;
   if (x.data != nullptr) part.data = x.data + first;
   part.head_dim = count;
@@ -87,10 +91,7 @@ tensor_view<T> channels(const tensor_view<T>& x, std::size_t first, std::size_t 
 /// x.heads.
 template <class T>
 tensor_view<T> heads(const tensor_view<T>& x, std::size_t first, std::size_t count) {
-  if (first > x.heads || count > x.heads - first) {
-    detail::fail("rotary::heads: first is %zu and count is %zu; together they may reach heads = %zu.", first, count,
-                 x.heads);
-  }
+  detail::check_part("heads", first, count, "heads", x.heads);
   tensor_view<T> part = x;
   if (x.data != nullptr) part.data = x.data + static_cast<std::ptrdiff_t>(first) * x.head_stride;
   part.heads = count;

@@ -166,6 +166,9 @@ def check_function(code, backend, strict, complain):
         if any(f"%{register}" in instruction.operands for instruction in code):
             complain(f"uses {register} registers")
     frame = frame_registers(code)
+    for i in code:  # the region of avx512 has instructions that not every processor with AVX-512 has
+        if re.match(r"^v(cvtn|dp)\w*bf16", i.name):
+            complain(f"uses {i.name} for floats")
     most = 0
     for loop in innermost_loops(code):
         body = [code[i] for i in sorted(loop)]

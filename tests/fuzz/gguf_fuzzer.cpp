@@ -1,15 +1,9 @@
 // Any bytes as a GGUF file: whatever is read must lie inside them, and all else must be refused by rotary::error.
 #include <rotary/gguf.hpp>
 
-namespace {
+#include "refuse_or_run.hpp"
 
-template <class Call>
-void refuse_or_run(const Call& call) {
-  try {
-    call();
-  } catch (const rotary::error&) {
-  }
-}
+namespace {
 
 // Everything that a value offers, so that the address sanitizer sees where it is read from.
 unsigned long long sum_of(const rotary::gguf_value& value) {

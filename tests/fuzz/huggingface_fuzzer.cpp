@@ -2,15 +2,9 @@
 #include <rotary/huggingface.hpp>
 #include <rotary/rope_summary.hpp>
 
-namespace {
+#include "refuse_or_run.hpp"
 
-template <class Call>
-void refuse_or_run(const Call& call) {
-  try {
-    call();
-  } catch (const rotary::error&) {
-  }
-}
+namespace {
 
 // What the reader let through must work at any length.
 void use(const rotary::rope& rope) {

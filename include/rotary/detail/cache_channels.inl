@@ -11,9 +11,8 @@ ROTARY_INLINE auto narrow_two(V a, V b, std::integer_sequence<int, I...>) {
   const u16 kept = __builtin_shufflevector(first, second, (2 * I + 1)...);
   const u16 dropped = __builtin_shufflevector(first, second, (2 * I)...);
   const u16 one = u16{} + 1;
-  const u16 up = (dropped | (kept & 1)) > 0x8000 ? one : u16{};  // to nearest, and to even from halfway
   const auto nan = (kept & 0x7fff) + (dropped != 0 ? one : u16{}) > 0x7f80;
-  return nan ? kept | 0x40 : kept + up;
+  return nan ? kept | 0x40 : rounded_halves<sizeof...(I)>(kept, dropped);
 }
 #endif
 

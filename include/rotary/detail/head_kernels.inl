@@ -3,9 +3,8 @@
 // A kernel sees heads a stride apart and rows of cos and sin: one row for all the heads of a token, or, where tokens
 // lie closer together than heads, one head of token after token with a row for each. For each step of the outer axis,
 // blocks of pairs are outside and the inner heads inside, so that the cos and sin of a block stay in registers for all
-// heads of a token. Where the pairs are no
-// multiple of the lanes, the last vector overlaps the one before it; in place this is right because both are loaded
-// before either is stored.
+// heads of a token. Where the pairs are no multiple of the lanes, the last vector overlaps the one before it; in place
+// this is right because both are loaded before either is stored.
 
 template <class C>
 constexpr std::size_t widest = ROTARY_BACKEND_LANES * sizeof(float) / sizeof(C);

@@ -171,6 +171,14 @@ ROTARY_INLINE void store_interleaved(T* to, lanes<C, W> a, lanes<C, W> b) {
   store_vector<C, W>(to + W, zip_part<static_cast<int>(W / 2), C, W>(a.v, b.v, lane_numbers<W>()));
 }
 
+/// The upper halves of floats, rounded by the lower ones: to nearest, and to even from halfway. Not for NaNs that have
+/// bits in the lower half.
+template <std::size_t W>
+ROTARY_INLINE vec_t<std::uint16_t, W> rounded_halves(vec_t<std::uint16_t, W> kept, vec_t<std::uint16_t, W> dropped) {
+  const vec_t<std::uint16_t, W> none{};
+  return kept + ((dropped | (kept & 1)) > 0x8000 ? none + 1 : none);
+}
+
 /// W numbers of a row to rotate a twin by.
 template <std::size_t W>
 ROTARY_INLINE lanes<float, W> load_row_of_twin(const float* from) {
@@ -208,8 +216,7 @@ struct twin {
     const u32 e = reinterpret_cast<u32>(even), o = reinterpret_cast<u32>(odd);
     const u16 kept = reinterpret_cast<u16>((e >> 16) | (o & 0xffff0000u));
     const u16 dropped = reinterpret_cast<u16>((e & 0xffffu) | (o << 16));
-    const auto up = (dropped | (kept & 1)) > 0x8000;  // to nearest, and to even from halfway
-    write_bits(to, kept + (up ? u16{} + 1 : u16{}));
+    write_bits(to, rounded_halves<2 * W>(kept, dropped));
   }
 
  private:
