@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Checks the machine code of the float kernels: each backend's inner loops use the vectors they should, fuse multiply and
-add where the backend can, and call nothing. The loops over heads that share a row keep everything in registers; those
-whose heads have a row each load so much more that an address may lie on the stack. With --addresses-on-stack that may be
-so in loops with a tail too: vectors stay in registers then, but clang reloads a stride or a pointer in some.
+add where the backend can, and call nothing. The loops over heads that share a row keep everything in registers, but for
+cos and sin of blocks that have more of them than there are registers: these may be read from the stack, to which nothing
+is written. Loops whose heads have a row each load so much more that an address may lie there, too. With
+--addresses-on-stack that may be so in loops with a tail: clang reloads a stride or a pointer in some.
 
 usage: check.py --compiler g++ --include include --work build/codegen
 """
@@ -159,7 +160,17 @@ def rotates(body):
     return any(map(FUSED.match, names)) or (any(map(MULTIPLY.match, names)) and any(map(ADD.match, names)))
 
 
-def check_function(code, backend, strict, complain):
+def on_stack(instruction, frame):
+    """What of an instruction lies on the stack: None, a "factor" that is only read, an "address" or another "vector"."""
+    if not touches_stack(instruction, frame):
+        return None
+    if not vectors(instruction):
+        return "address"
+    written = instruction.operands.endswith(")")  # the last operand is where the result goes
+    return "vector" if written else "factor"
+
+
+def check_function(code, backend, may_lie_on_stack, complain):
     """The number of products in registers of full width in the function's largest loop over heads."""
     width, forbidden, fused = BACKENDS[backend]
     for register in forbidden:
@@ -181,8 +192,8 @@ def check_function(code, backend, strict, complain):
         if fused and of_full_width and any(ADD.match(i.name) for i in body):
             complain(f"{where}: adds without fusing")
         for instruction in body:
-            if instruction.name.startswith("call") or (
-                    touches_stack(instruction, frame) and (strict or (strict is None and vectors(instruction)))):
+            lies = on_stack(instruction, frame)
+            if instruction.name.startswith("call") or (lies and lies not in may_lie_on_stack):
                 complain(f"{where}: {instruction.name} {instruction.operands}")
     return most
 
@@ -193,10 +204,13 @@ def check_backend(functions, backend, label, addresses_on_stack):
     complaints, most = [], 0
     for name, code in own.items():
         short = re.search(rf"{backend}::(\w+)", name).group(1)
-        # True: nothing on the stack; None: no vectors; False: loops whose heads have a row each.
-        own_rows = re.search(r"::rotate_(whole_blocks|parts)<true", name)
-        strict = False if own_rows else None if addresses_on_stack and "rotate_parts<" in name else True
-        most = max(most, check_function(code, backend, strict, lambda text: complaints.append(f"{short}: {text}")))
+        may_lie_on_stack = {"factor"}
+        if re.search(r"::rotate_(whole_blocks|parts)<true", name):
+            may_lie_on_stack |= {"address", "vector"}
+        elif addresses_on_stack and "rotate_parts<" in name:
+            may_lie_on_stack.add("address")
+        complain = lambda text: complaints.append(f"{short}: {text}")
+        most = max(most, check_function(code, backend, may_lie_on_stack, complain))
     width = BACKENDS[backend][0]
     if most == 0:
         complaints.append(f"no loop over heads multiplies in {width} registers")

@@ -215,15 +215,11 @@ inline std::size_t slice_begin(std::size_t units, std::size_t index, std::size_t
 /// Chooses how a call of several tokens treats memory.
 inline void choose_memory_habits(rotation_job& job, bool in_place) {
   const tensor_shape& to = job.to;
-  const double row_bytes = static_cast<double>(to.element_size) * 2.0 * static_cast<double>(job.table.pairs);
-  const double bytes =
-      row_bytes * static_cast<double>(to.batch) * static_cast<double>(to.tokens) * static_cast<double>(to.heads);
+  const std::size_t size = in_place ? to.element_size : job.from.element_size + to.element_size;
+  const double bytes = static_cast<double>(size) * 2.0 * static_cast<double>(job.table.pairs) *
+                       static_cast<double>(to.batch) * static_cast<double>(to.tokens) * static_cast<double>(to.heads);
   const memory_habits& habits = memory_habits_in_use();
   job.ahead = bytes >= static_cast<double>(habits.prefetch_from);
-  // Tokens before heads load a row again for each head, which is dear only where it must be interleaved first; heads
-  // before tokens leave the order of memory, which lines that were asked for ahead make up for.
-  const bool cached = bytes < static_cast<double>(std::size_t{1} << 20);
-  job.by_address = cached ? job.how.pairing == pairing::split_half : !job.ahead;
   if (in_place || job.how.pairing != job.how.stored || bytes < static_cast<double>(habits.stream_from)) return;
   constexpr std::size_t line = 64;  // bytes, of a cache line and of the widest vector
   const std::size_t places = (job.how.offset | job.table.pairs | absolute(to.batch_stride) | absolute(to.token_stride) |

@@ -80,22 +80,28 @@ inline void force_backend(backend which) {
 /// Back to the best that the CPU has.
 inline void force_backend() noexcept { enable_backends(available_backends()); }
 
-/// From how many bytes on a call treats memory otherwise than the processor does by itself.
+/// From how many bytes on, read and written (in place: once), a call treats memory otherwise than the processor does by
+/// itself.
 struct memory_habits {
   std::size_t prefetch_from;  // ask for lines ahead
   std::size_t stream_from;    // write another tensor past the caches
 };
 
-// Measured on servers, Intel Ice Lake and AMD Zen 4 (bench/README.md): the one gains from lines asked for ahead, the
-// other loses by the two ways that were tried; of copies that fit into the third cache, the one's gain from going past
-// it.
+// Measured on servers (bench/README.md): Intel Ice Lake gains from lines asked for ahead beyond the second cache, AMD
+// Zen 5 beyond the third, Zen 4 loses. Of copies that fit into the third cache, only Intel gains from going past it.
 inline memory_habits detect_memory_habits() noexcept {
-  constexpr std::size_t megabyte = std::size_t{1} << 20;
+  constexpr std::size_t megabyte = std::size_t{1} << 20, never = ~std::size_t{0};
+  memory_habits habits = {never, 24 * megabyte};
 #if ROTARY_X86
   unsigned a = 0, b = 0, c = 0, d = 0;
-  if (__get_cpuid(0, &a, &b, &c, &d) && b == signature_INTEL_ebx) return {2 * megabyte, 4 * megabyte};
+  if (!__get_cpuid(0, &a, &b, &c, &d)) return habits;
+  if (b == signature_INTEL_ebx) return {2 * megabyte, 8 * megabyte};
+  const bool amd = b == signature_AMD_ebx;
+  constexpr unsigned before_zen5 = 0x19;  // family: 0xf and the extended one
+  if (amd && __get_cpuid(1, &a, &b, &c, &d) && 0xf + (a >> 20 & 0xff) > before_zen5)
+    habits.prefetch_from = 24 * megabyte;
 #endif
-  return {~std::size_t{0}, 32 * megabyte};
+  return habits;
 }
 
 /// Writable for tests alone, while no other thread rotates.

@@ -18,8 +18,9 @@
 #  define ROTARY_UNROLL
 #endif
 
-// What each backend says of itself: LANES floats in a vector; VECTORS of pairs held in registers for all heads of a
-// token; which conversions and arithmetic it has.
+// What each backend says of itself: LANES floats in a vector; at most VECTORS of pairs that a pass over the heads of a
+// token rotates; which conversions and arithmetic it has. Eight vectors of cos and eight of sin are more than AVX2 has
+// registers, but a second pass over the heads costs more than to read some of them again.
 
 #define ROTARY_BACKEND_LANES 4
 #define ROTARY_BACKEND_VECTORS 2
@@ -32,8 +33,10 @@ namespace baseline {
 
 #if ROTARY_X86
 #  undef ROTARY_BACKEND_LANES
+#  undef ROTARY_BACKEND_VECTORS
 #  undef ROTARY_BACKEND_F16C
 #  define ROTARY_BACKEND_LANES 8
+#  define ROTARY_BACKEND_VECTORS 8
 #  define ROTARY_BACKEND_F16C 1
 ROTARY_TARGET_BEGIN("avx2,fma,f16c")
 namespace avx2 {
@@ -42,10 +45,8 @@ namespace avx2 {
 ROTARY_TARGET_END
 
 #  undef ROTARY_BACKEND_LANES
-#  undef ROTARY_BACKEND_VECTORS
 #  define ROTARY_BACKEND_LANES 16
 #  undef ROTARY_BACKEND_BF16
-#  define ROTARY_BACKEND_VECTORS 4
 #  define ROTARY_BACKEND_BF16 1
 // With avx512bf16, which compilers do not use by themselves: only kernels that store native_bfloat16 have it.
 ROTARY_TARGET_BEGIN("avx512bf16,avx512f,avx512bw,avx512vl,avx512dq,avx2,fma,f16c")

@@ -26,6 +26,11 @@ struct compute {
 template <class C>
 using scalar_of = std::conditional_t<std::is_same<C, double>::value, double, float>;
 
+/// True for bfloat16 that is computed in float two neighbours a lane, the twins of lanes.inl.
+template <class From, class To, class C>
+constexpr bool is_twin =
+    std::is_same<C, float>::value&& std::is_same<From, bfloat16>::value&& std::is_base_of<bfloat16, To>::value;
+
 /// The channel of the rotated block that is first in a pair.
 constexpr std::size_t first_member(pairing how, std::size_t pair) {
   return how == pairing::split_half ? pair : 2 * pair;

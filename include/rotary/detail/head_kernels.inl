@@ -18,14 +18,25 @@ ROTARY_INLINE void prefetch(const From* from, std::ptrdiff_t ahead) {
   }
 }
 
+/// Asks for a token's row while the heads of the one before it are rotated: tables are often not in the near caches.
+template <class C>
+ROTARY_INLINE void prefetch_row(const C* cos, const C* sin, std::size_t pairs) {
+  constexpr std::size_t line = 64 / sizeof(C);
+  for (std::size_t j = 0; j < pairs; j += line) {
+    prefetch<1>(cos + j, 0);
+    prefetch<1>(sin + j, 0);
+  }
+}
+
 template <class V, class From, class To>
 ROTARY_INLINE void rotate_halves(const From* from, To* to, std::size_t half, V c, V s) {
-  const V a = V::load(from), b = V::load(from + half);
+  const V a = in_register(V::load(from)), b = in_register(V::load(from + half));
   multiply_subtract(a, c, b, s).store(to);
   multiply_add(b, c, a, s).store(to + half);
 }
 
-/// The cos and sin of the `Vectors` whole vectors of pairs from `first` on, then, if Tail, of the last of the row.
+/// The cos and sin of a block: of `Vectors` whole vectors of pairs from `first` on, then, if Tail, of the last of the
+/// row, which begins at `tail`.
 template <class V, std::size_t Vectors, bool Tail>
 struct half_factors {
   static constexpr std::size_t all = Vectors + (Tail ? 1 : 0);
@@ -36,20 +47,14 @@ struct half_factors {
     ROTARY_UNROLL
     for (std::size_t k = 0; k < all; ++k) {
       const std::size_t pair = k < Vectors ? first + k * V::size : tail;
-      c[k] = V::load_row(cos + pair);
-      s[k] = V::load_row(sin + pair);
+      c[k] = in_register(V::load_row(cos + pair));
+      s[k] = in_register(V::load_row(sin + pair));
     }
   }
-};
 
-// OwnRows: each head has its row, so that the factors are loaded again for each.
-template <bool OwnRows, class V, std::size_t Vectors, bool Tail, class From, class To, class C>
-ROTARY_INLINE void split_half_block(head_grid<From, To, C> x, std::size_t first) {
-  const std::size_t tail = x.pairs - V::size;
-  half_factors<V, Vectors, Tail> by;
-  by.load(x.cos, x.sin, first, tail);
-  for (std::size_t left = x.inner.count; left != 0; --left, x.step(x.inner)) {
-    if constexpr (OwnRows) by.load(x.cos, x.sin, first, tail);
+  /// Rotates the block of the head at x.
+  template <class From, class To, class C>
+  ROTARY_INLINE void rotate(const head_grid<From, To, C>& x, std::size_t first, std::size_t tail) const {
     const From* const from = x.from + first;
     To* const to = x.to + first;
     if (x.ahead != 0) {
@@ -63,14 +68,14 @@ ROTARY_INLINE void split_half_block(head_grid<From, To, C> x, std::size_t first)
     }
     ROTARY_UNROLL
     for (std::size_t k = 0; k < Vectors; ++k) {
-      rotate_halves<V>(from + k * V::size, to + k * V::size, x.half, by.c[k], by.s[k]);
+      rotate_halves<V>(from + k * V::size, to + k * V::size, x.half, c[k], s[k]);
     }
     if constexpr (Tail) {
-      multiply_subtract(last_a, by.c[Vectors], last_b, by.s[Vectors]).store(x.to + tail);
-      multiply_add(last_b, by.c[Vectors], last_a, by.s[Vectors]).store(x.to + tail + x.half);
+      multiply_subtract(last_a, c[Vectors], last_b, s[Vectors]).store(x.to + tail);
+      multiply_add(last_b, c[Vectors], last_a, s[Vectors]).store(x.to + tail + x.half);
     }
   }
-}
+};
 
 /// What turns V::size interleaved channels. Twins hold first and second members apart already; plain lanes are
 /// multiplied twice, once with each member in both places of its pair.
@@ -116,23 +121,38 @@ struct turns {
       at[k].load(cos + pair, sin + pair);
     }
   }
-};
 
-template <bool OwnRows, class V, std::size_t Vectors, bool Tail, class From, class To, class C>
-ROTARY_INLINE void interleaved_block(head_grid<From, To, C> x, std::size_t first) {
-  const std::size_t tail = 2 * x.pairs - V::size;
-  turns<V, Vectors, Tail> by;
-  by.load(x.cos, x.sin, first, tail);
-  for (std::size_t left = x.inner.count; left != 0; --left, x.step(x.inner)) {
-    if constexpr (OwnRows) by.load(x.cos, x.sin, first, tail);
+  template <class From, class To, class C>
+  ROTARY_INLINE void rotate(const head_grid<From, To, C>& x, std::size_t first, std::size_t tail) const {
     const From* const from = x.from + first;
     To* const to = x.to + first;
     if (x.ahead != 0) prefetch<Vectors * V::size>(from, x.ahead);
     V last{};
-    if constexpr (Tail) last = by.at[Vectors].apply(V::load(x.from + tail));
+    if constexpr (Tail) last = at[Vectors].apply(V::load(x.from + tail));
     ROTARY_UNROLL
-    for (std::size_t k = 0; k < Vectors; ++k) by.at[k].apply(V::load(from + k * V::size)).store(to + k * V::size);
+    for (std::size_t k = 0; k < Vectors; ++k) at[k].apply(V::load(from + k * V::size)).store(to + k * V::size);
     if constexpr (Tail) last.store(x.to + tail);
+  }
+};
+
+template <class V, std::size_t Vectors, bool Tail, pairing P>
+using factors = std::conditional_t<P == pairing::split_half, half_factors<V, Vectors, Tail>, turns<V, Vectors, Tail>>;
+
+/// The channels of a head, or pairs of them, that one load takes `V::size` of.
+template <pairing P, class From, class To, class C>
+ROTARY_INLINE std::size_t run_of(const head_grid<From, To, C>& x) {
+  return P == pairing::interleaved ? 2 * x.pairs : x.pairs;
+}
+
+/// A block of all inner heads. OwnRows: each head has its row, so that the factors are loaded again for each.
+template <bool OwnRows, class V, std::size_t Vectors, bool Tail, pairing P, class From, class To, class C>
+ROTARY_INLINE void rotate_block(head_grid<From, To, C> x, std::size_t first) {
+  const std::size_t tail = run_of<P>(x) - V::size;
+  factors<V, Vectors, Tail, P> by;
+  by.load(x.cos, x.sin, first, tail);
+  for (std::size_t left = x.inner.count; left != 0; --left, x.step(x.inner)) {
+    if constexpr (OwnRows) by.load(x.cos, x.sin, first, tail);
+    by.rotate(x, first, tail);
   }
 }
 
@@ -183,21 +203,14 @@ ROTARY_INLINE void rotate_scalar(head_grid<From, To, C> x) {
 // which an earlier block has stored. `first` and V::size count pairs under split_half, channels under interleaved.
 template <bool OwnRows, class V, std::size_t Vectors, pairing P, class From, class To, class C>
 ROTARY_INLINE void rotate_blocks(head_grid<From, To, C> x, std::size_t first, std::size_t vectors, bool tail) {
-  constexpr bool halves = P == pairing::split_half;
   for (; vectors > Vectors || (vectors == Vectors && !tail); vectors -= Vectors, first += Vectors * V::size) {
-    if constexpr (halves) {
-      split_half_block<OwnRows, V, Vectors, false>(x, first);
-    } else {
-      interleaved_block<OwnRows, V, Vectors, false>(x, first);
-    }
+    rotate_block<OwnRows, V, Vectors, false, P>(x, first);
   }
   if (vectors == 0) return;
   if (vectors != Vectors) {
     if constexpr (Vectors > 1) rotate_blocks<OwnRows, V, Vectors / 2, P>(x, first, vectors, tail);
-  } else if constexpr (halves) {
-    split_half_block<OwnRows, V, Vectors, true>(x, first);
   } else {
-    interleaved_block<OwnRows, V, Vectors, true>(x, first);
+    rotate_block<OwnRows, V, Vectors, true, P>(x, first);
   }
 }
 
@@ -237,14 +250,28 @@ ROTARY_INLINE void rotate_by_width(head_grid<From, To, C> x) {
 // function before its first: the calls for few heads would pay for tails that they do not have.
 template <bool OwnRows, class V, std::size_t Vectors, pairing P, class From, class To, class C>
 ROTARY_NOINLINE void rotate_whole_blocks(const head_grid<From, To, C>& grid) {
-  const std::size_t run = P == pairing::interleaved ? 2 * grid.pairs : grid.pairs;
+  const std::size_t run = run_of<P>(grid);
   head_grid<From, To, C> x = grid;
-  for (std::size_t left = grid.outer.count; left != 0; --left, x.step(grid.outer)) {
-    for (std::size_t first = 0; first < run; first += Vectors * V::size) {
-      if constexpr (P == pairing::split_half) {
-        split_half_block<OwnRows, V, Vectors, false>(x, first);
-      } else {
-        interleaved_block<OwnRows, V, Vectors, false>(x, first);
+  if constexpr (OwnRows) {  // nothing is shared, so that each head is passed over once
+    x.ahead = 0;
+    for (std::size_t left = grid.outer.count; left != 0; --left, x.step(x.outer)) {
+      head_grid<From, To, C> head = x;
+      for (std::size_t heads = x.inner.count; heads != 0; --heads, head.step(head.inner)) {
+        for (std::size_t first = 0; first < run; first += Vectors * V::size) {
+          ROTARY_UNROLL
+          for (std::size_t k = 0; k < Vectors; ++k) {
+            factors<V, 1, false, P> by;
+            by.load(head.cos, head.sin, first + k * V::size, 0);
+            by.rotate(head, first + k * V::size, 0);
+          }
+        }
+      }
+    }
+  } else {
+    for (std::size_t left = grid.outer.count; left != 0; --left, x.step(grid.outer)) {
+      if (left > 1) prefetch_row(x.cos + grid.outer.row, x.sin + grid.outer.row, x.pairs);
+      for (std::size_t first = 0; first < run; first += Vectors * V::size) {
+        rotate_block<false, V, Vectors, false, P>(x, first);
       }
     }
   }
@@ -258,23 +285,31 @@ ROTARY_NOINLINE void rotate_parts(const head_grid<From, To, C>& grid) {
   rotate_by_width<OwnRows, V, Vectors, Read, Write>(x);
 }
 
+/// True after rotating heads that blocks of one size fill, at most `Vectors` vectors; the largest that do. ByOnes: of
+/// one vector, too, however many passes over the heads that takes.
+template <bool OwnRows, bool ByOnes, class V, std::size_t Vectors, pairing P, class From, class To, class C>
+ROTARY_INLINE bool rotated_in_whole_blocks(const head_grid<From, To, C>& grid) {
+  const std::size_t run = run_of<P>(grid);
+  if (run % (Vectors * V::size) == 0 && (Vectors > 1 || ByOnes || run == V::size)) {
+    rotate_whole_blocks<OwnRows, V, Vectors, P>(grid);
+    return true;
+  }
+  if constexpr (Vectors > 1) return rotated_in_whole_blocks<OwnRows, ByOnes, V, Vectors / 2, P>(grid);
+  return false;
+}
+
 template <bool OwnRows, pairing Read, pairing Write, class From, class To, class C>
 ROTARY_INLINE void rotate_by_type(const head_grid<From, To, C>& grid) {
-  constexpr std::size_t factor = Read == pairing::interleaved ? 2 : 1;
-  constexpr bool twins = Read == Write && std::is_same<C, float>::value && std::is_same<From, bfloat16>::value &&
-                         std::is_base_of<bfloat16, format_to_store<To>>::value;
+  constexpr bool twins = Read == Write && is_twin<From, format_to_store<To>, C>;
   using V = std::conditional_t<twins, twin<widest<float>>, lanes<C, widest<C>>>;
-  constexpr std::size_t vectors = ROTARY_BACKEND_VECTORS * factor / (twins ? 2 : 1);
+  // Large blocks save passes over heads that share a row.
+  constexpr std::size_t channels = (OwnRows ? 4 : ROTARY_BACKEND_VECTORS) * (Read == pairing::interleaved ? 2 : 1);
+  constexpr std::size_t vectors = channels / (twins ? 2 : 1);
   if constexpr (Read == Write) {
-    const std::size_t rest = factor * grid.pairs % (vectors * V::size);
-    if (rest == 0) return rotate_whole_blocks<OwnRows, V, vectors, Read>(grid);
-    if constexpr (vectors > 2 && !OwnRows) {
-      if (rest == vectors / 2 * V::size) return rotate_whole_blocks<OwnRows, V, vectors / 2, Read>(grid);
-    }
-    constexpr bool stream = !std::is_same<To, format_to_store<To>>::value;
-    if (stream || (!OwnRows && factor * grid.pairs == V::size)) return rotate_whole_blocks<OwnRows, V, 1, Read>(grid);
+    constexpr bool streams = !std::is_same<To, format_to_store<To>>::value;
+    if (rotated_in_whole_blocks < OwnRows, OwnRows || streams, V, vectors, Read > (grid)) return;
   }
-  constexpr std::size_t most = OwnRows && vectors > 2 ? 2 : vectors;  // large blocks only save loads of shared rows
+  constexpr std::size_t most = OwnRows ? 2 : vectors < 4 ? vectors : 4;
   head_grid<From, To, C> x = grid;
   for (std::size_t left = grid.outer.count; left != 0; --left, x.step(grid.outer)) {
     rotate_parts<OwnRows, V, most, Read, Write>(x);

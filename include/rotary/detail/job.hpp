@@ -50,7 +50,6 @@ struct rotation_job {
   bool plain_rows = false;         // pair_step 1, factors 1: a row of the compute type serves as it is
   bool copies_outside = false;     // out of place, and channels lie outside the rotated block
   bool ahead = false;              // prefetch
-  bool by_address = true;          // tokens before heads where they lie closer together
   bool streams = false;            // write past the caches
 };
 

@@ -125,12 +125,12 @@ ROTARY_INLINE lanes<C, W> multiply_subtract(lanes<C, W> a, lanes<C, W> c, lanes<
   return {a.v * c.v - b.v * s.v};
 }
 
-/// The same numbers, loaded: two shuffles of one register take less than two that each load from memory, which
-/// compilers prefer.
+/// The same numbers, loaded here: two shuffles of one register take less than two that each load from memory, which
+/// compilers prefer; and loads stay in the order of addresses, which AMD's prefetchers need.
 template <class C, std::size_t W>
 ROTARY_INLINE lanes<C, W> in_register(lanes<C, W> x) {
 #if ROTARY_X86
-  __asm__("" : "+v"(x.v));
+  __asm__ volatile("" : "+v"(x.v));
 #endif
   return x;
 }
@@ -226,6 +226,14 @@ struct twin {
     return __builtin_shufflevector(v, v, (I / 2 + (I % 2) * static_cast<int>(W))...);
   }
 };
+
+template <std::size_t W>
+ROTARY_INLINE twin<W> in_register(twin<W> x) {
+#if ROTARY_X86
+  __asm__ volatile("" : "+v"(x.even), "+v"(x.odd));
+#endif
+  return x;
+}
 
 template <std::size_t W>
 ROTARY_INLINE twin<W> multiply_add(twin<W> a, twin<W> c, twin<W> b, twin<W> s) {

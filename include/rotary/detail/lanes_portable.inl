@@ -126,6 +126,11 @@ struct twin {
 };
 
 template <std::size_t W>
+ROTARY_INLINE twin<W> in_register(twin<W> x) {
+  return x;
+}
+
+template <std::size_t W>
 ROTARY_INLINE twin<W> multiply_add(twin<W> a, twin<W> c, twin<W> b, twin<W> s) {
   for (std::size_t i = 0; i < W; ++i) {
     a.even.at[i] = a.even.at[i] * c.even.at[i] + b.even.at[i] * s.even.at[i];
