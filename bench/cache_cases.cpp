@@ -62,10 +62,10 @@ group append_case(std::size_t tokens, double limit) {
   for (const rotary::pairing how : pairings) {
     measurement m = like;
     m.name = name_of(how);
-    m.calls = [=, &rows, slots = scattered_slots(tokens), position = std::size_t{0}](std::size_t calls) mutable {
+    m.calls = [=, &rows, slots = scattered_slots(tokens),
+               positions = first_positions(tokens, rows.size())](std::size_t calls) mutable {
       for (std::size_t i = 0; i < calls; ++i) {
-        position = position + 2 * tokens <= rows.size() ? position + tokens : 0;
-        rotary::append(k, v, k_cache, v_cache, {slots.data(), slots.size()}, rows, position, how);
+        rotary::append(k, v, k_cache, v_cache, {slots.data(), slots.size()}, rows, positions.next(), how);
       }
     };
     comparison c;

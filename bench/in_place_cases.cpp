@@ -54,10 +54,10 @@ void add_baseline(group& g, const char* name, const shape& s, void* memory, cons
   const heads_in_place<T> parts[] = {{q, s.tokens, s.q_heads, s.head_dim},
                                      {q + s.tokens * s.q_heads * s.head_dim, s.tokens, s.k_heads, s.head_dim}};
   measurement m = in_place<T>(name, s, memory, s.elements() * sizeof(T));
-  const std::size_t positions = s.tokens <= 4096 ? 8192 : 65536;
-  m.calls = [=, position = std::size_t{0}](std::size_t calls) mutable {
+  const std::size_t rows = s.tokens <= 4096 ? 8192 : 65536;
+  m.calls = [=, positions = first_positions(s.tokens, rows)](std::size_t calls) mutable {
     for (std::size_t i = 0; i < calls; ++i) {
-      position = position + 2 * s.tokens <= positions ? position + s.tokens : 0;
+      const std::size_t position = positions.next();
       rotate(parts[0], position);
       rotate(parts[1], position);
     }

@@ -10,10 +10,9 @@ std::function<void(std::size_t)> rotations(const query_and_key<From>& from, cons
                                            const rotary::table<Row>& table, const rotary::layout& how,
                                            const rotary::slice& part) {
   const bool in_place = static_cast<const void*>(from.q.data) == static_cast<const void*>(to.q.data);
-  const std::size_t tokens = from.q.tokens;
-  return [=, &table, position = std::size_t{0}](std::size_t calls) mutable {
+  return [=, &table, positions = first_positions(from.q.tokens, table.size())](std::size_t calls) mutable {
     for (std::size_t i = 0; i < calls; ++i) {
-      position = position + 2 * tokens <= table.size() ? position + tokens : 0;
+      const std::size_t position = positions.next();
       if (in_place) {
         rotary::rotate(to.q, table, position, how, part);
         rotary::rotate(to.k, table, position, how, part);
