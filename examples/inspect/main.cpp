@@ -27,11 +27,19 @@ struct command_line {
   inspect::reader_options reader;
 };
 
+/// A shell variable that is not set leaves '', which no option here takes for its absence.
+const CLI::Validator not_empty(
+    [](std::string& text) {
+      return std::string(text.empty() ? "the value is empty; give one, or leave the option out" : "");
+    },
+    "", "not_empty");
+
 void add_options(CLI::App& app, command_line& to) {
   static const std::map<std::string, rotary::pairing> pairings = {{"split_half", rotary::pairing::split_half},
                                                                   {"interleaved", rotary::pairing::interleaved}};
   app.add_option("model", to.model, "config.json, a directory that holds one, or a GGUF file")
       ->required()
+      ->check(not_empty)
       ->option_text("MODEL");
   app.add_option("--context", to.context,
                  "Length of the sequence to rotate; default: max_position_embeddings, with --compare the larger one")
@@ -42,9 +50,11 @@ void add_options(CLI::App& app, command_line& to) {
       ->option_text("NUMBER");
   app.add_option("--compare", to.other,
                  "A second model: which settings differ, and by which angles at the position --context")
+      ->check(not_empty)
       ->option_text("MODEL");
   app.add_flag("--json", to.json, "Print everything, for programs");
   app.add_option("--plot", to.plot, "Draw wavelengths, decay of scores, and errors of float32 angles (.svg or .png)")
+      ->check(not_empty)
       ->option_text("FILE");
   app.add_option("--pairing", to.reader.pairing, "split_half or interleaved: for model types that are not known")
       ->transform(CLI::CheckedTransformer(pairings))
@@ -53,6 +63,7 @@ void add_options(CLI::App& app, command_line& to) {
                  "A key of config.json that does not bear on the rotation, though it looks so; may be repeated")
       ->take_all()
       ->expected(1)
+      ->check(not_empty)
       ->option_text("KEY");
 }
 
