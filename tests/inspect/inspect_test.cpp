@@ -513,6 +513,26 @@ TEST(Options, WrongOnes) {
   EXPECT_EQ(run("--help").status, 0);
 }
 
+TEST(Options, EmptyOnes) {
+  const std::string path = config_file("llama-3-8b");
+  for (const char* const option : {"--compare", "--plot", "--ignore-key"}) {
+    for (const char* const how : {" ''", "="}) {
+      expect_refused(path + " " + option + how, {option});
+    }
+  }
+  expect_refused(path + " --compare ''", {"--compare", "empty", "leave the option out"});
+  expect_refused("''", {"model", "empty"});
+}
+
+// By a Python that prints what it is called with.
+TEST(Options, APlotWhosePathStartsWithADash) {
+  const scratch files;
+  const std::string python = files.file("python3", std::string("#!/bin/sh\nprintf '<%s>' \"$@\" >&2\nexit 1\n"));
+  std::filesystem::permissions(python, std::filesystem::perms::owner_all);
+  expect_refused(config_file("llama-3-8b") + " --plot=-o.svg", {"<./-o.svg>", "--plot -o.svg was not drawn"},
+                 "PATH=" + files / "" + ":$PATH");
+}
+
 TEST(Options, APlotWithoutPythonSaysWhatToInstall) {
   const scratch files;
   expect_refused(config_file("llama-3-8b") + " --plot " + files / "x.svg", {"was not drawn", "python3-matplotlib"},
