@@ -665,6 +665,24 @@ TEST(Refusals, CallersMayIgnoreWhatWouldStopTheRotation) {
   }
 }
 
+// One list serves many models, so what a model lacks is no error; the caller sees what it had.
+TEST(Refusals, TheCallerLearnsWhichIgnoredKeysThereWere) {
+  huggingface_options ignoring;
+  ignoring.ignored_keys = {"absent", "made_up", "rope_theta", "rope_extra", "alibi", "rope_null"};
+  const auto ignored = [&](const json& config) { return from_huggingface(config, ignoring).ignored_keys; };
+  using paths = std::vector<std::string>;
+  EXPECT_EQ(ignored(llama()), paths());
+  const json block = {{"rope_type", "linear"}, {"factor", 2.0}, {"made_up", 1}};
+  const json extra = {{"rope_scaling", block}, {"rope_extra", 3}, {"rope_null", nullptr}};
+  EXPECT_EQ(ignored(llama(extra)), paths({"rope_extra", "rope_null", "rope_scaling.made_up"}));
+  EXPECT_EQ(ignored(llama({{"rope_parameters", {{"full_attention", block}}}})),
+            paths({"rope_parameters.full_attention.made_up"}));
+  EXPECT_EQ(ignored(llama({{"position_embedding_type", "nope"}, {"alibi", true}})), paths({"alibi", "rope_theta"}));
+
+  const json beside = {{"model_type", "llava"}, {"rope_extra", 3}, {"text_config", llama({{"rope_extra", 4}})}};
+  EXPECT_EQ(ignored(beside), paths({"rope_extra", "text_config.rope_extra"}));
+}
+
 TEST(Refusals, RotaryScalingFactorOtherThanOne) {
   expect_same(llama(), llama({{"rotary_scaling_factor", 1.0}}));
   expect_refused(

@@ -131,6 +131,7 @@ json to_json(const inspection& of) {
           {"max_position_embeddings", longest == 0 ? json() : json(longest)},
           {"context", of.context == 0 ? json() : json(of.context)},
           {"origins", origins_of(of.rope.origins)},
+          {"ignored_keys", of.rope.ignored_keys},
           {"types", types}};
 }
 

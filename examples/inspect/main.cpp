@@ -111,13 +111,31 @@ void show_two(const command_line& line, const rotary::rope& first, const rotary:
       [&] { return inspect::report(all, one, other, context); });
 }
 
+/// The library lets a list of keys serve many models; here it is for these, so one without effect is misspelt.
+void check_ignored_keys(const command_line& line, const std::vector<rotary::rope>& models) {
+  for (const std::string& key : line.reader.ignored_keys) {
+    const auto is_it = [&](const std::string& path) {
+      const std::string end = "." + key;
+      return path == key || (path.size() > end.size() && path.compare(path.size() - end.size(), end.size(), end) == 0);
+    };
+    const auto had_it = [&](const rotary::rope& model) {
+      return std::any_of(model.ignored_keys.begin(), model.ignored_keys.end(), is_it);
+    };
+    if (std::any_of(models.begin(), models.end(), had_it)) continue;
+    throw std::runtime_error("--ignore-key is " + key + "; there is no such key of a config.json that would " +
+                             "otherwise be left over. Correct it, or leave it out.");
+  }
+}
+
 void run(const command_line& line, const char* argv0) {
   check(line);
-  const rotary::rope first = inspect::read_model(line.model, line.reader);
-  if (line.other.empty()) {
-    show_one(line, first, argv0);
+  std::vector<rotary::rope> models = {inspect::read_model(line.model, line.reader)};
+  if (!line.other.empty()) models.push_back(inspect::read_model(line.other, line.reader));
+  check_ignored_keys(line, models);
+  if (models.size() == 1) {
+    show_one(line, models[0], argv0);
   } else {
-    show_two(line, first, inspect::read_model(line.other, line.reader), argv0);
+    show_two(line, models[0], models[1], argv0);
   }
 }
 

@@ -18,12 +18,7 @@ bool is_gguf(const std::filesystem::path& path) {
 }
 
 rotary::rope read_file(const std::filesystem::path& path, const reader_options& options) {
-  if (!is_gguf(path)) return read_config(path.string(), options);
-  if (!options.ignored_keys.empty()) {
-    throw std::runtime_error("--ignore-key is " + options.ignored_keys[0] +
-                             "; it is for config.json. Leave it out for a GGUF file.");
-  }
-  return read_gguf(path.string(), options);
+  return is_gguf(path) ? read_gguf(path.string(), options) : read_config(path.string(), options);
 }
 
 /// The library's texts name the arguments of its functions.

@@ -28,7 +28,8 @@ struct huggingface_options {
   /// How the checkpoint's channels pair up, for a model type that the library does not know (which must then state its
   /// rope_theta) or for permuted weights. A wrong pairing gives wrong results without an error, so it is not guessed.
   std::optional<rotary::pairing> pairing = std::nullopt;
-  /// Keys, without their path, that the caller has found not to bear on the rotation; others unknown are refused.
+  /// Keys, without their path, that the caller has found not to bear on the rotation; others unknown are refused. One
+  /// list may serve many models: keys that a model lacks are no error, and rope::ignored_keys says which it had.
   std::vector<std::string> ignored_keys = {};
 };
 
@@ -91,7 +92,7 @@ inline void read_types(const model_config& from, const layer_scheme* scheme, con
 
 inline rope read_rope(const nlohmann::json& root, const huggingface_options& options) {
   rope result;
-  const config_object config = text_part(config_object(root, ""), result.model_type);
+  const config_object config = text_part(config_object(root, ""), options.ignored_keys, result);
   huggingface_model model = with_latent_attention(config, model_of(config, result.model_type, options));
   if (!config_rotates(config, model, options.ignored_keys)) model.special = peculiarity::never_rotates;
   static constexpr const char* lengths[] = {"max_position_embeddings", "n_positions", "seq_length",
@@ -115,8 +116,11 @@ inline rope read_rope(const nlohmann::json& root, const huggingface_options& opt
     refuse_unread(config, concerns_rope, "model_type " + result.model_type, options.ignored_keys);
     if (block && !nested) refuse_unread(*block, every, "rope_type " + rope_type_of(*block), options.ignored_keys);
   }
+  note_ignored(config, options.ignored_keys, result);
+  if (block && !nested) note_ignored(*block, options.ignored_keys, result);
   for (const auto& [name, own] : blocks) {
     refuse_unread(own, every, "rope_type " + rope_type_of(own), options.ignored_keys);
+    note_ignored(own, options.ignored_keys, result);
   }
   return result;
 }

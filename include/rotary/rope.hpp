@@ -139,6 +139,9 @@ struct rope {
   std::vector<std::size_t> type_of_layer = {};
   std::int64_t max_position_embeddings = 0;  ///< tokens; 0 where the files do not state it
   std::vector<origin> origins = {};
+  /// Keys of the files, with their paths, that the caller said to ignore and that nothing here was read from. One that
+  /// was named and is not listed had no effect: it is misspelt, absent from this model, or honoured.
+  std::vector<std::string> ignored_keys = {};
 
   /// Throws error if there is no such layer. Where type_of_layer is empty and there is one type, every index is of it:
   /// the files may not state the number of layers.

@@ -196,6 +196,7 @@ inline std::string summary(const rope& model) {
     text += "max_position_embeddings: " + std::to_string(model.max_position_embeddings) +
             detail::source_of(model.origins, "max_position_embeddings") + "\n";
   }
+  for (const std::string& key : model.ignored_keys) text += "ignored: " + key + "\n";
   for (std::size_t type = 0; type < model.types.size(); ++type) {
     text += "layers of type " + model.types[type].name + ": " + detail::layers_of_type(model, type) + "\n" +
             detail::summary_of_layer(model.types[type]);

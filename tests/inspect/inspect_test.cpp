@@ -482,9 +482,21 @@ TEST(Options, PairingOfAModelTypeThatIsNotKnown) {
 TEST(Options, KeysThatAreIgnored) {
   const std::string path = config_file("syn-unknown-extra-keys");
   expect_refused(path, {"made_up", "--ignore-key"});
-  EXPECT_EQ(json_of(path + " --ignore-key made_up --ignore-key other").at("types").at(0).at("policy"), "linear");
+  const json model = json_of(path + " --ignore-key made_up");
+  EXPECT_EQ(model.at("types").at(0).at("policy"), "linear");
+  EXPECT_EQ(model.at("ignored_keys"), json({"rope_scaling.made_up"}));
+  EXPECT_NE(run(path + " --ignore-key made_up").out.find("\nignored: rope_scaling.made_up\n"), std::string::npos);
+  expect_refused(path + " --ignore-key made_up --ignore-key mode_up", {"--ignore-key is mode_up", "config.json"});
+  expect_refused(path + " --ignore-key made_up --ignore-key rope_theta", {"--ignore-key is rope_theta"});
+  const std::string other = config_file("llama-3-8b");
+  for (const std::string& both : {path + " --compare " + other, other + " --compare " + path}) {
+    EXPECT_EQ(run(both + " --ignore-key made_up").status, 0);
+  }
+  expect_refused(other + " --ignore-key made_up", {"--ignore-key is made_up"});
   const scratch files;
-  expect_refused(files.file("m.gguf", std::string("GGUF")) + " --ignore-key x", {"--ignore-key is x", "config.json"});
+  const json keys = {{"general.architecture", "llama"}, {"llama.attention.key_length", 8}};
+  expect_refused(files.file("m.gguf", gguf_writer::from_json(keys, json::object(), false)) + " --ignore-key x",
+                 {"--ignore-key is x", "config.json"});
 }
 
 TEST(Options, PoliciesThatNeedALength) {
