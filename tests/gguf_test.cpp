@@ -329,6 +329,11 @@ TEST(Gguf, Dimensions) {
   expect_refused("llama", {{"rope.freq_base", 0.0}}, {"\"llama.rope.freq_base\" is 0", "greater than 0"});
   expect_refused("llama", {{"rope.freq_base", -1.0}}, {"\"llama.rope.freq_base\" is -1", "greater than 0"});
   expect_refused("llama", {{"rope.freq_base", std::nan("")}}, {"\"llama.rope.freq_base\"", "finite"});
+  for (const double absurd : {1e300, 1e-300}) {
+    expect_refused("llama", {{"rope.freq_base", absurd}}, {"\"llama.rope.freq_base\"", "1e-60 to 1e60"});
+    expect_refused("llama", {{"rope.scaling.alpha", absurd}}, {"\"llama.rope.scaling.alpha\"", "1e-60 to 1e60"});
+  }
+  expect_refused("llama", {{"rope.scaling.factor", 1e300}}, {"\"llama.rope.scaling.factor\"", "1e-60 to 1e60"});
 }
 
 TEST(Gguf, KeysThatAreNotKnown) {

@@ -757,6 +757,71 @@ TEST(Refusals, ValuesOfTheWrongKind) {
       "from_huggingface", {"max_position_embeddings is 0"});
 }
 
+// Beyond it frequencies would be infinite, 0 or subnormal, or a policy would refuse what no key says.
+TEST(Refusals, NumbersOfAbsurdSize) {
+  for (const double absurd : {1e300, 1.1e60, 0.9e-60, 1e-320}) {
+    const json block = {{"rope_type", "longrope"},
+                        {"factor", 2.0},
+                        {"original_max_position_embeddings", 64},
+                        {"short_factor", {1.0, absurd}},
+                        {"long_factor", {1.0, 1.0}}};
+    const std::vector<std::pair<json, const char*>> configs = {
+        {{{"rope_theta", absurd}}, "rope_theta"},
+        {{{"rope_theta", -absurd}}, "rope_theta"},
+        {{{"head_dim", 4}, {"rope_scaling", block}}, "rope_scaling.short_factor[1]"},
+        {{{"rope_parameters", {{"rope_type", "ntk"}, {"factor", absurd}}}}, "rope_parameters.factor"},
+        {{{"rope_scaling", {{"rope_type", "dynamic"}, {"alpha", absurd}}}}, "rope_scaling.alpha"},
+        {{{"rope_scaling", {{"rope_type", "yarn"}, {"factor", 4}, {"mscale", absurd}}}}, "rope_scaling.mscale"}};
+    for (const auto& [config, key] : configs) {
+      SCOPED_TRACE(config.dump());
+      const auto read = [with = llama(config)] { from_huggingface(with); };
+      expect_refused(read, "from_huggingface", {(std::string(key) + " is ").c_str(), "1e-60 to 1e60"});
+    }
+  }
+  const json slower = {{"rope_type", "ntk"}, {"factor", 2.0}, {"mixed_b", -1.0}};
+  expect_refused(
+      [&] {
+        from_huggingface(llama({{"rope_scaling", slower}}));
+      },
+      "from_huggingface", {"rope_scaling.mixed_b is -1.0", "at least 0"});
+}
+
+// The least and the most that is let through, with the head that makes the steepest powers of it.
+TEST(Refusals, NumbersAtTheirLimitsGiveNormalFrequencies) {
+  for (const double limit : {1e-60, 1e60}) {
+    const double factor = limit < 1.0 ? 1.0 : limit;
+    const json longrope = {{"rope_type", "longrope"},
+                           {"factor", factor},
+                           {"original_max_position_embeddings", 2},
+                           {"short_factor", {limit, limit}},
+                           {"long_factor", {limit, limit}}};
+    const json llama3 = {{"rope_type", "llama3"},
+                         {"factor", factor},
+                         {"low_freq_factor", 1.0},
+                         {"high_freq_factor", 4.0},
+                         {"original_max_position_embeddings", 64}};
+    for (const json& block :
+         {json{{"rope_type", "default"}}, json{{"rope_type", "linear"}, {"factor", factor}},
+          json{{"rope_type", "dynamic"}, {"factor", factor}}, json{{"rope_type", "dynamic"}, {"alpha", limit}},
+          json{{"rope_type", "ntk"}, {"factor", limit}}, json{{"rope_type", "ntk"}, {"factor", limit}, {"mixed_b", 0}},
+          json{{"rope_type", "proportional"}, {"factor", limit}}, json{{"rope_type", "yarn"}, {"factor", factor}},
+          longrope, llama3}) {
+      SCOPED_TRACE(block.dump());
+      const bool yarn = block.at("rope_type") == "yarn";  // which wants a theta above 1
+      const json config = {{"head_dim", 4},
+                           {"rope_theta", yarn && limit < 1.0 ? 2.0 : limit},
+                           {"max_position_embeddings", 1},
+                           {"rope_scaling", block}};
+      const layer_rope layer = layer_of(llama(config));
+      for (const std::int64_t length : {std::int64_t{1}, std::int64_t{1} << 40}) {
+        const rotary::spectrum spectrum = layer.spectrum(length);
+        for (const double w : spectrum.inv_freq()) EXPECT_TRUE(std::isnormal(w)) << w;
+        EXPECT_TRUE(std::isnormal(spectrum.magnitude())) << spectrum.magnitude();
+      }
+    }
+  }
+}
+
 TEST(Refusals, TextThatIsNotOneConfig) {
   expect_refused([] { from_huggingface_text(""); }, "from_huggingface", {"the text is", "JSON"});
   expect_refused([] { from_huggingface_text("{\"a\":1}{"); }, "from_huggingface", {"JSON"});

@@ -165,6 +165,14 @@ struct rope {
 
 namespace detail {
 
+/// Whether a number of a model's files is 0 or has a magnitude from 1e-60 to 1e60. Those of models are far from either
+/// end, and whatever the policies make of such numbers and of lengths up to 2^40 is finite, not 0 and not subnormal.
+inline bool is_moderate(double value) {
+  const double magnitude = value < 0.0 ? -value : value;
+  return value == 0.0 || (is_finite(value) && magnitude >= 1e-60 && magnitude <= 1e60);
+}
+constexpr const char* moderate_range = "0, or of a magnitude from 1e-60 to 1e60";
+
 /// What readers call last: throws error naming `function` and the field unless the block lies in the head, the sections
 /// cover the pairs, and the policy accepts its parameters at every length.
 inline void require_consistent(const char* function, const layer_rope& layer) {

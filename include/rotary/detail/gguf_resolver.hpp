@@ -208,11 +208,9 @@ class gguf_resolver {
   void set_theta(layer_rope& layer, bool sliding) const {
     const char* const key = first_given("rope.freq_base_swa", "rope.freq_base", sliding);
     const bool by_architecture = sliding && has(sliding_10000) && file_.numbers.count("rope.freq_base_swa") == 0;
-    const std::optional<double> stated = by_architecture ? std::nullopt : file_.number(key);
+    const std::optional<double> stated = by_architecture ? std::nullopt : file_.finite(key);
     layer.rope_theta = stated.value_or(10000.0);
-    if (!is_finite(layer.rope_theta) || layer.rope_theta <= 0.0) {
-      file_.refuse(key, layer.rope_theta, "finite and greater than 0");
-    }
+    if (layer.rope_theta <= 0.0) file_.refuse(key, layer.rope_theta, "greater than 0");
     layer.origins.push_back({"rope_theta", stated ? file_.full(key) : "default: 10000"});
   }
 

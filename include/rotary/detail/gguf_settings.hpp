@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "../rope.hpp"
 #include "gguf_cursor.hpp"
 
 namespace rotary {
@@ -99,11 +100,11 @@ struct gguf_settings {
     return result;
   }
 
-  /// Throws error unless it is finite.
+  /// Throws error unless it is finite, and moderate in size.
   std::optional<double> finite(const char* key) const {
     const std::optional<double> value = number(key);
-    if (!value || is_finite(*value)) return value;
-    refuse(key, *value, "finite");
+    if (!value || is_moderate(*value)) return value;
+    refuse(key, *value, is_finite(*value) ? moderate_range : "finite");
   }
 
   [[noreturn]] void refuse(const char* key, double value, const char* range) const {

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "../error.hpp"
+#include "../rope.hpp"
 
 namespace rotary {
 inline namespace ROTARY_ABI {
@@ -142,6 +142,7 @@ class config_object {
     if (!parsed.is_number() || !is_finite(parsed.get<double>())) {
       refuse_value(key, "it must be a finite number");
     }
+    if (!is_moderate(parsed.get<double>())) refuse_value(key, std::string("it must be ") + moderate_range);
     return parsed.get<double>();
   }
   std::optional<double> positive(const char* key) const {
@@ -192,6 +193,9 @@ class config_object {
       const nlohmann::json& value = (*values)[i];
       if (!value.is_number() || !is_finite(value.get<double>())) {
         refuse(path_of(key) + "[" + std::to_string(i) + "]", shown(value), "it must be a finite number");
+      }
+      if (!is_moderate(value.get<double>())) {
+        refuse(path_of(key) + "[" + std::to_string(i) + "]", shown(value), std::string("it must be ") + moderate_range);
       }
       result.push_back(value.get<double>());
     }
