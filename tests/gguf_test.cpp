@@ -46,6 +46,11 @@ struct json_lookup {
     if (!values.contains(key)) return std::nullopt;
     return values.at(key).get<std::string>();
   }
+  std::vector<std::string> tensor_names() const {
+    std::vector<std::string> names;
+    for (const auto& entry : all_tensors.items()) names.push_back(entry.key());
+    return names;
+  }
   std::optional<std::vector<double>> tensor(const std::string& name) const {
     if (!all_tensors.contains(name)) return std::nullopt;
     return all_tensors.at(name).get<std::vector<double>>();
@@ -356,6 +361,18 @@ Policy policy_of(const rope& got, std::size_t type = 0) {
   if (policy == nullptr)
     throw std::runtime_error("another policy, number " + std::to_string(got.types[type].scaling.index()));
   return *policy;
+}
+
+TEST(Gguf, TensorsThatAreNotKnown) {
+  const std::vector<double> ones(64, 1.0);
+  for (const char* const name : {"blk.0.rope_freqs.weight", "blk.31.rope_factors_long.weight", "rope_freqs",
+                                 "rope_factors_long.bias", "rope_freqs_global.weight", "blk.0.attn_rot_embd.weight"}) {
+    expect_refused("llama", {}, {("tensor \"" + std::string(name) + "\" is not known").c_str()}, {{name, ones}});
+  }
+  EXPECT_NO_THROW(resolve("llama", {}, {{"rope_freqs.weight", ones}, {"blk.0.attn_q.weight", ones}}));
+  const auto in_file = written(model("llama", {}, {{"blk.0.rope_freqs.weight", ones}}), false);
+  const rotary::gguf_view view(in_file.data(), in_file.size());
+  refusals::expect_refused([&] { from_gguf(view); }, "from_gguf", {"blk.0.rope_freqs.weight"});
 }
 
 TEST(Gguf, LinearScaling) {
