@@ -37,7 +37,7 @@ const CLI::Validator not_empty(
 void add_options(CLI::App& app, command_line& to) {
   static const std::map<std::string, rotary::pairing> pairings = {{"split_half", rotary::pairing::split_half},
                                                                   {"interleaved", rotary::pairing::interleaved}};
-  app.add_option("model", to.model, "config.json, a directory that holds one, or a GGUF file")
+  app.add_option("model", to.model, "config.json, a directory or pipe that holds one, or a GGUF file")
       ->required()
       ->check(not_empty)
       ->option_text("MODEL");

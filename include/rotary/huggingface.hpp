@@ -137,7 +137,7 @@ inline rope from_huggingface_text(const std::string& text, const huggingface_opt
   return detail::read_rope(detail::parse_config(text), options);
 }
 
-/// The same of a file. Throws error also where it cannot be read.
+/// The same of a file on disk. Throws error also where it cannot be read; of a pipe, read its text.
 inline rope from_huggingface_file(const std::string& path, const huggingface_options& options = {}) {
   const detail::mapped_file file("from_huggingface_file", path.c_str());
   if (file.size() == 0) return from_huggingface_text("", options);  // data() is null

@@ -140,6 +140,52 @@ TEST(Configs, OfADirectory) {
   expect_refused("/", {"/config.json", "no such file", "GGUF"});
 }
 
+// ROTARY_INSPECT is called through `bash`, which has process substitution, and by `timeout`, which ends with 124.
+tool::result run_in_bash(const std::string& script) {
+  const scratch files;
+  const std::string text = "inspect() { timeout 20 '" + std::string(ROTARY_INSPECT) + "' \"$@\"; }\n" + script;
+  const std::string command =
+      "bash '" + files.file("script", text) + "' >" + files / "out" + " 2>" + files / "err" + " </dev/null";
+  const int status = std::system(command.c_str());
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, tool::contents(files / "out"), tool::contents(files / "err")};
+}
+
+TEST(Pipes, OutOfWhichAConfigComes) {
+  const scratch files;
+  const std::string config = config_file("llama-3.1-8b"), wanted = run(config).out, fifo = files / "fifo";
+  ASSERT_NE(wanted.find("rope_theta: 500000"), std::string::npos);
+  for (const std::string& script :
+       {"cat " + config + " | inspect /dev/stdin", "inspect <(cat " + config + ")", "inspect /dev/stdin <" + config,
+        "(head -c 300 " + config + "; sleep 0.2; tail -c +301 " + config + ") | inspect /dev/stdin",
+        "mkfifo " + fifo + "; (cat " + config + " >" + fifo + ") & sleep 0.2; inspect " + fifo}) {
+    SCOPED_TRACE(script);
+    const tool::result got = run_in_bash(script);
+    EXPECT_EQ(got.status, 0) << got.err;
+    EXPECT_EQ(got.out, wanted);
+  }
+  const tool::result two = run_in_bash("inspect <(cat " + config + ") --compare <(cat " + config + ")");
+  EXPECT_NE(two.out.find("all settings are the same"), std::string::npos) << two.err;
+}
+
+TEST(Pipes, ThatAreRefused) {
+  const scratch files;
+  const std::string fifo = files / "fifo";
+  const std::map<std::string, const char*> said = {
+      {"(printf GGUF; head -c 100000 /dev/zero) | inspect /dev/stdin", "/dev/stdin: a GGUF file comes out"},
+      {"(printf GG; sleep 0.1; printf UF) | inspect /dev/stdin", "save it on disk"},
+      {"inspect /dev/stdin", "/dev/stdin: it is empty"},
+      {"mkfifo " + fifo + "; inspect " + fifo, "it is empty: nothing was written"},
+      {"inspect /dev/zero", "/dev/zero: more than 16 MiB"},
+      {"printf '{\"a\": ' | inspect /dev/stdin", "must be complete JSON"}};
+  for (const auto& [script, text] : said) {
+    SCOPED_TRACE(script);
+    const tool::result got = run_in_bash(script);
+    EXPECT_EQ(got.status, 2);
+    EXPECT_EQ(got.out, "");
+    EXPECT_NE(got.err.find(text), std::string::npos) << got.err;
+  }
+}
+
 TEST(Configs, NamesThatAreNotUtf8) {
   const scratch files;
   const std::string path = files.file("a\xff.json", tool::contents(config_file("stablelm-3b-4e1t")));
