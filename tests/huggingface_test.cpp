@@ -970,12 +970,30 @@ TEST(Layers, SlidingLayersAloneRotateInCohere2AndExaone4) {
   EXPECT_EQ(
       layers_that_rotate(from_huggingface(model("exaone4", 3, {{"layer_types", types}, {"sliding_window", 4096}}))),
       (indices{1}));
-  EXPECT_TRUE(from_huggingface(model("exaone4", 3, {{"sliding_window", nullptr}})).rotates(2));
+  for (const char* type : {"exaone4", "exaone_moe"}) {
+    const auto exaone = [&](const json& more) { return from_huggingface(model(type, 4, more)); };
+    const json theta = {{"rope_theta", 1e6}, {"sliding_window", 128}};
+    EXPECT_EQ(layers_that_rotate(exaone(theta)), (indices{0, 1, 2}));
+    EXPECT_TRUE(exaone({{"rope_theta", 1e6}, {"sliding_window", nullptr}}).rotates(3));
+    expect_refused([&] { exaone({{"rope_theta", 1e6}}); }, "from_huggingface", {"sliding_window is missing", "null"});
+  }
   expect_refused(
       [] {
         from_huggingface(model("cohere2", 1, {{"layer_types", {"chunked_attention"}}}));
       },
       "from_huggingface", {"layer_types is \"chunked_attention\"", "sliding_attention"});
+}
+
+// arcee-ai/Trinity-Nano-Preview, of whose layers the test keeps the first eight.
+TEST(Layers, SlidingLayersAloneRotateInAfmoe) {
+  const json trinity = {{"global_attn_every_n_layers", 4}, {"rope_scaling", nullptr}, {"rope_theta", 10000}};
+  const rope nano = from_huggingface(model("afmoe", 8, trinity));
+  EXPECT_EQ(layers_that_rotate(nano), (indices{0, 1, 2, 4, 5, 6}));
+  EXPECT_EQ(nano.layer(0).pairing, pairing::split_half);
+  const json types = {"full_attention", "sliding_attention"};
+  EXPECT_EQ(layers_that_rotate(from_huggingface(model("afmoe", 2, {{"layer_types", types}}))), (indices{1}));
+  EXPECT_EQ(layers_that_rotate(from_huggingface(model("afmoe", 4, {{"global_attn_every_n_layers", 2}}))),
+            (indices{0, 2}));
 }
 
 TEST(Layers, Gemma3) {
@@ -1374,6 +1392,35 @@ TEST(Models, PublishedSettings) {
       {R"({"model_type":"granitemoe","hidden_size":1536,"num_attention_heads":24})", 64, 64, 1e4, 'N'},
       {R"({"model_type":"granitemoeshared","hidden_size":1536,"num_attention_heads":24})", 64, 64, 1e4, 'N'},
       {R"({"model_type":"gemma2","head_dim":128,"hidden_size":4608,"num_attention_heads":32})", 128, 128, 1e4, 'N'},
+      {R"({"model_type":"aria_text","hidden_size":2560,"num_attention_heads":20,"rope_theta":5e6})", 128, 128, 5e6,
+       'N'},
+      {R"({"model_type":"bamba","hidden_size":4096,"num_attention_heads":32,"rope_theta":1e4})", 128, 64, 1e4, 'N'},
+      {R"({"model_type":"diffllama","hidden_size":2048,"num_attention_heads":32})", 64, 64, 1e4, 'N'},
+      {R"({"model_type":"doge","hidden_size":1024,"num_attention_heads":8,"rope_theta":1e4})", 128, 128, 1e4, 'N'},
+      {R"({"model_type":"dots1","hidden_size":4096,"num_attention_heads":32,"rope_theta":1e7})", 128, 128, 1e7, 'N'},
+      {R"({"model_type":"exaone","hidden_size":4096,"num_attention_heads":32,"rope_theta":5e5,"rope_scaling":null})",
+       128, 128, 5e5, 'N'},
+      {R"({"model_type":"flex_olmo","hidden_size":4096,"num_attention_heads":32})", 128, 128, 5e5, 'N'},
+      {R"({"model_type":"glm4_moe_lite","hidden_size":2048,"num_attention_heads":20,"rope_theta":1e6,
+           "rope_scaling":null,"partial_rotary_factor":1.0,"qk_nope_head_dim":192,"qk_rope_head_dim":64})",
+       64, 64, 1e6, 'G'},
+      {R"({"model_type":"jais2","hidden_size":3328,"num_attention_heads":26,"rope_theta":5e5})", 128, 128, 5e5, 'N'},
+      {R"({"model_type":"jetmoe","hidden_size":2048,"num_attention_heads":32,"kv_channels":128,"rope_theta":1e4})", 128,
+       128, 1e4, 'N'},
+      {R"({"model_type":"lfm2","hidden_size":2048,"num_attention_heads":32,"rope_theta":1e6,"theta":1e6,
+           "layer_types":["conv","full_attention"]})",
+       64, 64, 1e6, 'N'},
+      {R"({"model_type":"lfm2_vl","text_config":{"model_type":"lfm2","hidden_size":1024,"num_attention_heads":16}})",
+       64, 64, 1e6, 'N'},
+      {R"({"model_type":"lfm2_moe","hidden_size":2048,"num_attention_heads":32})", 64, 64, 1e6, 'N'},
+      {R"({"model_type":"ministral","head_dim":128,"hidden_size":4096,"num_attention_heads":32,"rope_theta":1e8})", 128,
+       128, 1e8, 'N'},
+      {R"({"model_type":"solar_open","hidden_size":4096,"num_attention_heads":64,"rope_theta":1e6})", 128, 128, 1e6,
+       'N'},
+      {R"({"model_type":"vaultgemma","hidden_size":1152,"num_attention_heads":4})", 256, 256, 1e4, 'N'},
+      {R"({"model_type":"youtu","hidden_size":2048,"num_attention_heads":16,"qk_rope_head_dim":64,"rope_theta":1.6e6,
+           "rope_interleave":true})",
+       64, 64, 1.6e6, 'G'},
   };
   for (const row& expected : rows) {
     SCOPED_TRACE(expected.config);
@@ -1397,6 +1444,7 @@ TEST(Models, PublishedSections) {
                       {"qwen3_vl_moe_text", 128, 64, 1.0, {24, 20, 20}, mrope_layout::interleaved},
                       {"qwen3_5_moe_text", 256, 32, 0.25, {11, 11, 10}, mrope_layout::interleaved},
                       {"glm4v_text", 128, 32, 0.5, {8, 12, 12}, mrope_layout::chunked},
+                      {"glm4v_moe_text", 128, 32, 0.5, {8, 12, 12}, mrope_layout::chunked},
                       {"glm_ocr_text", 64, 32, 1.0, {8, 12, 12}, mrope_layout::chunked},
                       {"ernie4_5_vl_moe_text", 128, 64, 1.0, {22, 22, 20}, mrope_layout::height_width_alternating}};
   for (const row& expected : rows) {
@@ -1424,9 +1472,61 @@ TEST(Models, SectionsThatTheDefaultsDoNotCover) {
   }
 }
 
+// internlm/internlm3-8b-instruct
+TEST(Models, InternLM3IsDynamic) {
+  const json config = {{"model_type", "internlm3"},
+                       {"head_dim", 128},
+                       {"max_position_embeddings", 32768},
+                       {"rope_theta", 50000000},
+                       {"rope_scaling", {{"factor", 6.0}, {"rope_type", "dynamic"}}}};
+  const layer_rope layer = layer_of(config);
+  EXPECT_EQ(layer.pairing, pairing::split_half);
+  EXPECT_EQ(layer.spectrum(32768).inv_freq()[63], std::pow(5e7, -126.0 / 128.0));
+  // theta * (6 * 65536 / 32768 - 5)^(128 / 126)
+  const double theta = 5e7 * std::pow(7.0, 128.0 / 126.0), w = std::pow(theta, -126.0 / 128.0);
+  EXPECT_NEAR(layer.spectrum(65536).inv_freq()[63], w, w * 1e-13);
+}
+
+// GLM-4.5V states its sections; half of its head of 128 rotates where it says nothing else.
+TEST(Models, Glm45V) {
+  const json text = {{"model_type", "glm4v_moe_text"},
+                     {"head_dim", 128},
+                     {"rope_theta", 10000.0},
+                     {"rope_scaling", {{"rope_type", "default"}, {"mrope_section", {8, 12, 12}}}}};
+  const layer_rope layer = layer_of({{"model_type", "glm4v_moe"}, {"text_config", text}});
+  EXPECT_EQ(layer.rotary_dim, 64u);
+  EXPECT_EQ(layer.pairing, pairing::split_half);
+  EXPECT_EQ(layer.axes(), rotary::mrope_chunked({8, 12, 12}));
+}
+
+TEST(Models, ThetaOfLfm2UnderItsOwnName) {
+  const json lfm2 = {{"model_type", "lfm2"}, {"head_dim", 64}, {"theta", 500000.0}};
+  EXPECT_EQ(layer_of(lfm2).rope_theta, 500000.0);
+  json both = lfm2;
+  both["rope_theta"] = 1000000.0;
+  expect_refused([&] { from_huggingface(both); }, "from_huggingface",
+                 {"theta is 500000.0", "it must equal rope_theta"});
+  EXPECT_EQ(layer_of(llama({{"theta", "unrelated"}})).rope_theta, layer_of(llama()).rope_theta);
+}
+
+// Youtu and GLM-4.7-Flash have DeepSeek-V3's attention, whose softmax YaRN scales.
+TEST(Models, SoftmaxScaleMultiplierOfDeepSeeksAttentionElsewhere) {
+  const json block = {{"rope_type", "yarn"},
+                      {"factor", 10},
+                      {"mscale", 1},
+                      {"mscale_all_dim", 1},
+                      {"original_max_position_embeddings", 4096}};
+  for (const char* type : {"youtu", "glm4_moe_lite"}) {
+    json config = {{"model_type", type}, {"rope_theta", 1e6}, {"rope_scaling", block}};
+    EXPECT_NEAR(layer_of(config).softmax_scale_multiplier, 1.5135359997035929, 1e-15) << type;
+    config["rope_interleave"] = false;
+    EXPECT_EQ(layer_of(config).pairing, pairing::split_half) << type;
+  }
+}
+
 // transformers takes 64, whatever the head has.
 TEST(Models, ScalingThatATransformersClassWouldAdd) {
-  for (const char* type : {"apertus", "gpt_oss", "ministral3"}) {
+  for (const char* type : {"apertus", "cwm", "gpt_oss", "ministral3"}) {
     for (const char* null_key : {"rope_scaling", "other"}) {
       expect_refused(
           [&] {

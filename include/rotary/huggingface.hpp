@@ -106,7 +106,11 @@ inline rope read_rope(const nlohmann::json& root, const huggingface_options& opt
   const bool nested = block && is_nested(*block);
   std::map<std::string, config_object> blocks;
   if (nested) blocks = blocks_by_type(*block);
-  const bool alike = model.special == peculiarity::exaone_window && !config.has("sliding_window");
+  const bool has_window = config.has("sliding_window");
+  const bool alike = model.special == peculiarity::exaone_window && !has_window;
+  if (alike && !config.raw().contains("sliding_window")) {
+    refuse_missing(config.path_of("sliding_window"), "state it, or null where all layers rotate: engines differ");
+  }
   const model_config from = {config, model, options.pairing,
                              longest ? std::optional<std::int64_t>(longest->first) : std::nullopt, nested};
   read_types(from, alike ? nullptr : model.layers, block && !nested ? &*block : nullptr, blocks, result);

@@ -91,22 +91,18 @@ inline void read_theta(const model_config& from, const layer_kind* kind, const c
     return set(10000.0 * from.config.positive("rope_ratio").value_or(1.0), "10000 * rope_ratio");
   }
   const char* const own_key = kind != nullptr && kind->theta_key != nullptr ? kind->theta_key : "rope_theta";
-  if (block != nullptr) {
-    if (const auto value = block->positive("rope_theta")) {
-      const bool of_all_types = from.nested && std::string(own_key) == "rope_theta";
-      for (const char* key : {own_key, "rotary_emb_base"}) {
-        const std::optional<double> beside = from.config.positive(key);
-        if (beside && *beside != *value && !of_all_types) {
-          from.config.refuse_value(key, "it must equal " + block->path_of("rope_theta"));
-        }
-      }
-      return set(*value, block->path_of("rope_theta"));
-    }
+  const std::optional<double> in_block = block == nullptr ? std::nullopt : block->positive("rope_theta");
+  std::optional<std::pair<double, std::string>> stated;
+  if (in_block) stated.emplace(*in_block, block->path_of("rope_theta"));
+  const bool of_other_types = in_block && from.nested && std::string(own_key) == "rope_theta";
+  for (const char* key : {own_key, "rotary_emb_base", "theta"}) {
+    if (std::string(key) == "theta" && from.model.special != peculiarity::lfm2_theta) continue;
+    const std::optional<double> value = from.config.positive(key);
+    if (!value) continue;
+    if (!stated) stated.emplace(*value, from.config.path_of(key));
+    if (*value != stated->first && !of_other_types) from.config.refuse_value(key, "it must equal " + stated->second);
   }
-  const std::optional<double> own = from.config.positive(own_key), old = from.config.positive("rotary_emb_base");
-  if (own && old && *own != *old) from.config.refuse_value("rotary_emb_base", std::string("it must equal ") + own_key);
-  if (own) return set(*own, from.config.path_of(own_key));
-  if (old) return set(*old, from.config.path_of("rotary_emb_base"));
+  if (stated) return set(stated->first, stated->second);
   const double theta = kind != nullptr && kind->rope_theta != 0.0 ? kind->rope_theta : from.model.rope_theta;
   if (theta == 0.0) refuse_missing(from.config.path_of("rope_theta"), "state it: this model type has no default");
   set(theta, of_model(from));
