@@ -249,7 +249,7 @@ TEST(Malformed, RefusedWithKeyValueAndReason) {
       {"bad-head_dim-fraction", {"head_dim is 64.5", "whole number"}},
       {"bad-heads-zero", {"num_attention_heads is 0", "[1, 65536]"}},
       {"bad-json-nan", {"rope_theta is \"NaN\"", "JSON"}},
-      {"bad-json-truncated", {"rope_theta is \"100\"", "complete JSON"}},
+      {"bad-json-truncated", {"rope_theta is cut off at byte 80", "complete JSON"}},
       {"bad-linear-no-factor", {"rope_scaling.factor is missing"}},
       {"bad-llama3-bands-swapped", {"rope_scaling.high_freq_factor is 1.0", "at least low_freq_factor, 4"}},
       {"bad-longrope-missing-long", {"rope_scaling.long_factor is missing"}},
@@ -824,7 +824,7 @@ TEST(Refusals, NumbersAtTheirLimitsGiveNormalFrequencies) {
 
 TEST(Refusals, TextThatIsNotOneConfig) {
   expect_refused([] { from_huggingface_text(""); }, "from_huggingface", {"the text is", "JSON"});
-  expect_refused([] { from_huggingface_text("{\"a\":1}{"); }, "from_huggingface", {"JSON"});
+  expect_refused([] { from_huggingface_text("{\"a\":1}{"); }, "from_huggingface", {"\"{\" at byte 7"});
   expect_refused([] { from_huggingface_text(R"({"rope_theta":1e4,"b":{"rope_theta":1},"rope_theta":1e6})"); },
                  "from_huggingface", {"rope_theta is stated twice"});
   expect_refused([] { from_huggingface_text(R"({"rope_scaling":{"factor":2,"factor":4}})"); }, "from_huggingface",
@@ -859,6 +859,55 @@ TEST(Refusals, TextsHoldNothingThatATerminalWouldObey) {
     EXPECT_NE(text.find('?'), std::string::npos) << text;
     for (const char c : text) EXPECT_TRUE(c >= ' ' && c <= '~') << text;
   }
+}
+
+TEST(Refusals, TextThatDoesNotEndWhereItShould) {
+  const std::string whole = R"({"model_type": "llama", "head_dim": 8})";
+  expect_refused([] { from_huggingface_text(R"({"a}\"]": [1]} "]})"); }, "from_huggingface",
+                 {"followed by \"\"]}\" at byte 15"});
+  ASSERT_NO_THROW(from_huggingface_text("\xef\xbb\xbf" + whole + "\n\t\r\n"));  // after a byte order mark
+  for (const char* more : {"trailing", "{\"a\": 1}", ",", "}", "]", "\"", "8", "\xff"}) {
+    const std::string text = whole + " \n" + more;
+    std::string shown = std::string(more) == "\xff" ? "?" : more;
+    expect_refused([&] { from_huggingface_text(text); }, "from_huggingface",
+                   {("the text is followed by \"" + shown + "\" at byte 40").c_str(), "nothing behind its end"});
+  }
+  expect_refused([&] { from_huggingface_text(whole.substr(0, 36)); }, "from_huggingface",
+                 {"head_dim is cut off at byte 36"});
+  expect_refused([&] { from_huggingface_text(whole.substr(0, 37)); }, "from_huggingface",
+                 {"head_dim is cut off at byte 37"});
+  for (const char* blank : {"", " \n"}) {
+    expect_refused([&] { from_huggingface_text(blank); }, "from_huggingface", {"the text is empty"});
+  }
+  const std::string nul(1, '\0');
+  expect_refused([&] { from_huggingface_text(whole + nul + "rope_theta"); }, "from_huggingface",
+                 {"the text is no UTF-8: it has a NUL at byte 38"});
+  expect_refused([&] { from_huggingface_text("\xff\xfe{" + nul + "\"" + nul); }, "from_huggingface",
+                 {"NUL at byte 3", "UTF-8"});
+  expect_refused(
+      [&] {
+        from_huggingface(llama({{"head_dim", "8" + nul + "x"}}));
+      },
+      "from_huggingface", {"head_dim is", "finite number"});
+}
+
+// Errors in a block that is written as a string name it, and the keys in it.
+TEST(Refusals, TextInsideTheConfig) {
+  const auto block = [](const std::string& text) { return [=] { from_huggingface(llama({{"rope_scaling", text}})); }; };
+  expect_refused(block(R"({"factor": })"), "from_huggingface", {"rope_scaling.factor is", "at byte 10 of the string"});
+  expect_refused(block(R"({"factor": 2, "factor": 3})"), "from_huggingface", {"rope_scaling.factor is stated twice"});
+  expect_refused(block(R"({"factor": 2} x)"), "from_huggingface",
+                 {"rope_scaling is followed by \"x\" at byte 14 of the string"});
+  expect_refused(block("linear"), "from_huggingface", {"rope_scaling is \"linear\" at byte 0 of the string"});
+  expect_refused(block(""), "from_huggingface", {"rope_scaling is empty"});
+  expect_refused(block(std::string(1, '\0')), "from_huggingface", {"rope_scaling is no UTF-8"});
+  expect_refused(block(std::string(100, '[')), "from_huggingface", {"rope_scaling is nested deeper than 64 levels"});
+  const json text = {{"model_type", "llama"}, {"rope_scaling", R"({"factor": })"}};
+  expect_refused(
+      [&] {
+        from_huggingface({{"text_config", text.dump()}});
+      },
+      "from_huggingface", {"text_config.rope_scaling.factor is", "of the string"});
 }
 
 TEST(Refusals, TextsWithoutAKeyNameTheText) {

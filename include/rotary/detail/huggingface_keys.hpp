@@ -49,7 +49,8 @@ inline std::string shown(const nlohmann::json& value) {
 /// Refuses text that is not JSON, or repeats a key, or holds a number beyond double; names the key it happened at.
 class text_check {
  public:
-  explicit text_check(const std::string& text) : text_(text) {}
+  /// `path` leads to the text where it is a string in a config; empty for the config itself.
+  text_check(const std::string& text, const std::string& path) : text_(text), path_(path) {}
 
   bool null() { return true; }
   bool boolean(bool) { return true; }
@@ -71,14 +72,21 @@ class text_check {
     if (!open_.back().seen.insert(name).second) refuse(path(), "stated twice", "each key may appear once");
     return true;
   }
+  /// `position` counts the bytes read, with the end as one more.
   template <class Error>
   bool parse_error(std::size_t position, const std::string&, const Error&) {
-    const std::size_t end = position < text_.size() ? position : text_.size();
-    const std::size_t before = end == 0 ? std::string::npos : text_.find_last_of(",:[{\n", end - 1);
+    constexpr const char* permitted = "it must be complete JSON, with numbers that a double can hold (no NaN)";
+    if (text_.find_first_not_of(" \t\r\n") == std::string::npos) refuse(path(), "empty", permitted);
+    if (ended_) {
+      const std::size_t first = text_.find_first_not_of(" \t\r\n", end_of_root());
+      refuse(path(), "followed by \"" + text_.substr(first, 30) + "\"" + at_byte(first),
+             "there must be nothing behind its end");
+    }
+    if (position > text_.size()) refuse(path(), "cut off" + at_byte(text_.size()), permitted);
+    const std::size_t before = position == 0 ? std::string::npos : text_.find_last_of(",:[{\n", position - 1);
     const std::size_t first = before == std::string::npos ? 0 : before + 1;
     const std::string value = text_.substr(first, text_.find_first_of(",:]}\n", first) - first);
-    refuse(path(), "\"" + value.substr(0, 40) + "\" at byte " + std::to_string(first),
-           "it must be complete JSON, with numbers that a double can hold (no NaN)");
+    refuse(path(), "\"" + value.substr(0, 30) + "\"" + at_byte(first), permitted);
   }
 
  private:
@@ -98,10 +106,28 @@ class text_check {
   }
   bool leave() {
     open_.pop_back();
+    ended_ = open_.empty();
     return true;
   }
+  /// Of an object or list that has been parsed.
+  std::size_t end_of_root() const {
+    std::size_t depth = 0;
+    bool quoted = false;
+    for (std::size_t i = 0; i < text_.size(); ++i) {
+      const char c = text_[i];
+      if (quoted && c == '\\') ++i;
+      if (c == '"') quoted = !quoted;
+      if (quoted) continue;
+      if (c == '{' || c == '[') ++depth;
+      if ((c == '}' || c == ']') && --depth == 0) return i + 1;
+    }
+    return text_.size();
+  }
+  std::string at_byte(std::size_t n) const {
+    return " at byte " + std::to_string(n) + (path_.empty() ? "" : " of the string");
+  }
   std::string path() const {
-    std::string joined;
+    std::string joined = path_;
     for (const level& at : open_) {
       if (!at.key.empty()) joined += (joined.empty() ? "" : ".") + at.key;
     }
@@ -109,11 +135,19 @@ class text_check {
   }
 
   const std::string& text_;
+  const std::string path_;
   std::vector<level> open_;
+  bool ended_ = false;  // the object or list that the text is
 };
 
-inline nlohmann::json parse_config(const std::string& text) {
-  text_check check(text);
+/// `path` as for text_check. The parser takes a NUL for the end; in UTF-16 every second byte is one.
+inline nlohmann::json parse_config(const std::string& text, const std::string& path = "") {
+  const std::size_t nul = text.find('\0');
+  if (nul != std::string::npos) {
+    refuse(path.empty() ? "the text" : path, "no UTF-8: it has a NUL at byte " + std::to_string(nul),
+           "it must be JSON in UTF-8");
+  }
+  text_check check(text, path);
   nlohmann::json::sax_parse(text, &check);
   return nlohmann::json::parse(text);
 }
@@ -223,7 +257,7 @@ class config_object {
     std::shared_ptr<const nlohmann::json> owner = owner_;
     const nlohmann::json* object = value;
     if (value->is_string()) {
-      owner = std::make_shared<const nlohmann::json>(parse_config(value->get_ref<const std::string&>()));
+      owner = std::make_shared<const nlohmann::json>(parse_config(value->get_ref<const std::string&>(), path_of(key)));
       object = owner.get();
     }
     config_object result(*object, path_of(key));
@@ -245,7 +279,9 @@ class config_object {
   static nlohmann::json as_number(const nlohmann::json& value) {
     if (value.is_number()) return value;
     if (!value.is_string()) return nullptr;
-    return nlohmann::json::parse(value.get_ref<const std::string&>(), nullptr, false);
+    const std::string& text = value.get_ref<const std::string&>();
+    if (text.find('\0') != std::string::npos) return nullptr;  // the parser would take it for the end
+    return nlohmann::json::parse(text, nullptr, false);
   }
 
   const nlohmann::json* object_;
