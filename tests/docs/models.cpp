@@ -145,8 +145,6 @@ const difference differences[] = {
 };
 constexpr std::size_t known_differences = sizeof differences / sizeof differences[0];
 
-const char* name_of(pairing how) { return how == pairing::interleaved ? "interleaved" : "split_half"; }
-
 std::string number(double value, const char* format = "%.7g") {
   char text[32];
   std::snprintf(text, sizeof text, format, value);
@@ -174,10 +172,10 @@ std::string policy_of(const layer_rope& layer) {
 
 std::string pairing_of(const layer_of_model& of) {
   const char* const architecture = architecture_of(of.model_type);
-  std::string text = name_of(of.layer.pairing);
+  std::string text = rotary::name_of(of.layer.pairing);
   if (architecture == nullptr) return text + " | ";
   const pairing stored = rotary::detail::find_gguf_architecture(architecture)->pairing;
-  return text + " | " + (stored == of.layer.pairing ? "same" : std::string("**") + name_of(stored) + "**");
+  return text + " | " + (stored == of.layer.pairing ? "same" : std::string("**") + rotary::name_of(stored) + "**");
 }
 
 json block_of(const json& config, const std::string& layer) {

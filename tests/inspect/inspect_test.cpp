@@ -370,6 +370,45 @@ TEST(Text, NamesTheKeyOfEachValueAndListsEachPair) {
   expect_said(config_file("qwen3-vl-8b"), {"  pair  axis   wavelength", "\n     4     1 "});
 }
 
+// Where the first `columns` numbers of each line that starts with the number of a pair end; one set a line.
+std::set<std::vector<std::size_t>> column_ends(const std::string& text, std::size_t columns) {
+  std::set<std::vector<std::size_t>> ends;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t number = line.find_first_not_of(' ');
+    if (number == std::string::npos || number < 3 || line[number] < '0' || line[number] > '9') continue;
+    std::vector<std::size_t> of_line;
+    std::size_t at = number;
+    while (of_line.size() < columns && at != std::string::npos) {
+      of_line.push_back(line.find(' ', at));
+      at = line.find_first_not_of(' ', of_line.back());
+    }
+    ends.insert(of_line);
+  }
+  return ends;
+}
+
+TEST(Text, ColumnsAreAlignedWhateverTheNumbers) {
+  const scratch files;
+  const auto config = [&](const std::string& name, double theta, double factor) {
+    const json block = {{"rope_type", "linear"}, {"factor", factor}};
+    const json all = {{"model_type", "llama"}, {"head_dim", 256}, {"rope_theta", theta}, {"rope_scaling", block}};
+    return files.file(name, all.dump());
+  };
+  const std::string longest = " --context 1099511627776";
+  const std::string huge = config("huge.json", 1e60, 1e58), tiny = config("tiny.json", 1e-60, 1.0);
+  const std::string usual = config("usual.json", 1e9, 65536.0);
+  for (const std::string& path : {huge, tiny, usual}) {
+    SCOPED_TRACE(path);
+    EXPECT_EQ(column_ends(run(path + longest).out, 4).size(), 1u);
+    EXPECT_EQ(column_ends(run(path + longest).out, 4).begin()->size(), 4u);
+    for (const std::string& other : {huge, tiny, usual}) {
+      const std::string both = run(path + " --compare " + other + longest).out;
+      EXPECT_EQ(column_ends(both + "\n", 4).size(), 1u) << both;
+    }
+  }
+}
+
 // The lines of the README's example follow each other in what is printed, except where it says that it left some out.
 TEST(Text, IsAsTheReadmeShows) {
   const std::string readme = tool::contents(ROTARY_README), command = "$ rotary-inspect Llama-3.1-8B\n";
@@ -459,6 +498,19 @@ TEST(Compare, LargestAngleDifference) {
   EXPECT_NEAR(got.at("angle_difference").at(worst).get<double>(), static_cast<double>(largest), 1e-11);
   EXPECT_EQ(got.at("different_settings").size(), 1u);
   EXPECT_EQ(got.at("different_settings").at("scaling").at(1), "none");
+}
+
+// The two differ in pair 0 alone, which turns by 1 and 1/2 a token.
+TEST(Compare, AngleDifferencesAreInRadiansAndInTurnsAndNotReduced) {
+  const scratch files;
+  const auto config = [&](const char* name, const json& block) {
+    return files.file(name, json({{"model_type", "llama"}, {"head_dim", 2}, {"rope_scaling", block}}).dump());
+  };
+  const std::string one = config("one.json", nullptr);
+  const std::string half = config("half.json", {{"rope_type", "linear"}, {"factor", 2.0}});
+  expect_said(one + " --compare " + half + " --context 70000",
+              {"largest angle difference at position 70000: 35000 rad = 5570.42 turns, of pair 0; whole turns are",
+               "angle difference, rad         turns\n", "35000       5570.42\n"});
 }
 
 TEST(Compare, SettingsInWordsAndOtherNumbersOfPairs) {
