@@ -916,11 +916,33 @@ TEST(Refusals, TextsWithoutAKeyNameTheText) {
   expect_refused([] { from_huggingface_text(R"({"":1,"":2})"); }, "from_huggingface", {"the text is stated twice"});
 }
 
+json nested(std::size_t levels) {
+  json deep = 1;
+  for (std::size_t i = 0; i < levels; ++i) {
+    json outer = json::array();
+    outer.push_back(std::move(deep));
+    deep = std::move(outer);
+  }
+  return deep;
+}
+
 TEST(Refusals, DeepValuesThatTheCallerParsed) {
-  const json deep = json::parse("{\"rope_theta\":" + std::string(20000, '[') + std::string(20000, ']') + "}");
-  json config = llama();
-  config["rope_theta"].swap(const_cast<json&>(deep)["rope_theta"]);
-  expect_refused([&] { from_huggingface(config); }, "from_huggingface", {"rope_theta is [a list]"});
+  expect_refused(
+      [] {
+        from_huggingface(llama({{"rope_theta", nested(60)}}));
+      },
+      "from_huggingface", {"rope_theta is [a list]"});
+  EXPECT_NO_THROW(from_huggingface(llama({{"vision", nested(63)}})));
+  expect_refused(
+      [] {
+        from_huggingface(llama({{"vision", nested(64)}}));
+      },
+      "from_huggingface", {"vision is nested deeper than 64 levels"});
+  // Compared with each other, these would need more stack than there is.
+  json config = {{"model_type", "llava"}, {"text_config", {{"model_type", "llama"}}}};
+  config["rope_theta"] = nested(1000000);
+  config["text_config"]["rope_theta"] = nested(1000000);
+  expect_refused([&] { from_huggingface(config); }, "from_huggingface", {"rope_theta is nested deeper"});
 }
 
 TEST(Refusals, DynamicWithTwoLengths) {

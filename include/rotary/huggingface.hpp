@@ -131,12 +131,14 @@ inline rope read_rope(const nlohmann::json& root, const huggingface_options& opt
 
 }  // namespace detail
 
-/// The rotation that a parsed config.json describes. Throws error as said above.
+/// The rotation that a parsed config.json describes. Throws error as said above, and where it nests deeper than 64
+/// levels.
 inline rope from_huggingface(const nlohmann::json& config, const huggingface_options& options = {}) {
+  detail::require_shallow(config, "");
   return detail::read_rope(config, options);
 }
 
-/// The same of the file's text. Throws error also where it is not JSON, nests deeper than 64 levels or repeats a key.
+/// The same of the file's text. Throws error also where it is not JSON or repeats a key.
 inline rope from_huggingface_text(const std::string& text, const huggingface_options& options = {}) {
   return detail::read_rope(detail::parse_config(text), options);
 }

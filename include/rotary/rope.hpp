@@ -171,7 +171,7 @@ inline bool is_moderate(double value) {
   const double magnitude = value < 0.0 ? -value : value;
   return value == 0.0 || (is_finite(value) && magnitude >= 1e-60 && magnitude <= 1e60);
 }
-constexpr const char* moderate_range = "0, or of a magnitude from 1e-60 to 1e60";
+constexpr const char* moderate_range = "of a magnitude from 1e-60 to 1e60";
 
 /// What readers call last: throws error naming `function` and the field unless the block lies in the head, the sections
 /// cover the pairs, and the policy accepts its parameters at every length.

@@ -46,6 +46,23 @@ inline std::string shown(const nlohmann::json& value) {
   return text + (value.size() > 4 ? ", ...]" : "]");
 }
 
+/// How deep a config may nest, so that what walks over it needs no more stack.
+inline constexpr std::size_t most_levels = 64;
+
+[[noreturn]] inline void refuse_depth(const std::string& path) {
+  refuse(path, "nested deeper than 64 levels", "configs have fewer than ten. Remove the key");
+}
+
+/// Refuses a config that the caller parsed, with no bound on its depth.
+inline void require_shallow(const nlohmann::json& value, const std::string& path, std::size_t levels = most_levels) {
+  if (!value.is_structured()) return;
+  if (levels == 0) refuse_depth(path.empty() ? "the config" : path);
+  for (const auto& item : value.items()) {
+    const bool names_it = path.empty() && value.is_object();  // the outermost key will do
+    require_shallow(item.value(), names_it ? item.key() : path, levels - 1);
+  }
+}
+
 /// Refuses text that is not JSON, or repeats a key, or holds a number beyond double; names the key it happened at.
 class text_check {
  public:
@@ -95,12 +112,8 @@ class text_check {
     std::set<std::string> seen;
   };
 
-  static constexpr std::size_t most_levels = 64;
-
   bool enter() {
-    if (open_.size() == most_levels) {
-      refuse(path(), "nested deeper than 64 levels", "configs have fewer than ten. Remove the key");
-    }
+    if (open_.size() == most_levels) refuse_depth(path());
     open_.emplace_back();
     return true;
   }
