@@ -306,6 +306,14 @@ TEST(Gguf, ArchitecturesThatAreNotInTheTable) {
 
 // ---- dimensions and theta
 
+TEST(Gguf, ArchitecturesThatAreNotPrintable) {
+  for (const std::string& name : {std::string("\x1b[31m"), std::string("a\nb"), std::string(81, 'a')}) {
+    refusals::expect_refused([&] { from_gguf(model(name, {}), pairing::split_half); }, "from_gguf",
+                             {"\"general.architecture\"", "printable ASCII"});
+  }
+  EXPECT_EQ(from_gguf(model(std::string(80, 'a'), {}), pairing::split_half).model_type, std::string(80, 'a'));
+}
+
 TEST(Gguf, Dimensions) {
   EXPECT_EQ(resolve("gptneox", {{"rope.dimension_count", 32}}).layer().rotary_dim, 32u);
   EXPECT_EQ(resolve("llama", {{"attention.head_count", json::array({32, 8})}}).layer().head_dim, 128u);

@@ -916,6 +916,27 @@ TEST(Refusals, TextsWithoutAKeyNameTheText) {
   expect_refused([] { from_huggingface_text(R"({"":1,"":2})"); }, "from_huggingface", {"the text is stated twice"});
 }
 
+// The names of types that a rope holds are printed, to terminals too.
+TEST(Refusals, NamesThatAreNotPrintable) {
+  huggingface_options half;
+  half.pairing = pairing::split_half;
+  for (const char* name : {"\x1b[31m", "a\nb", "caf\xc3\xa9"}) {
+    const json block = {{name, {{"rope_type", "linear"}, {"factor", 2.0}}}};
+    expect_refused(
+        [&] {
+          from_huggingface(llama({{"rope_parameters", block}}));
+        },
+        "from_huggingface", {"rope_parameters.", "printable ASCII"});
+    expect_refused(
+        [&] {
+          from_huggingface(llama({{"model_type", name}}), half);
+        },
+        "from_huggingface", {"model_type is", "printable ASCII"});
+  }
+  const json unnamed = {{"", {{"rope_type", "linear"}, {"factor", 2.0}}}};
+  expect_refused([&] { from_huggingface(llama({{"rope_parameters", unnamed}})); }, "from_huggingface", {"printable"});
+}
+
 json nested(std::size_t levels) {
   json deep = 1;
   for (std::size_t i = 0; i < levels; ++i) {

@@ -38,6 +38,9 @@ namespace detail {
 inline huggingface_model model_of(const config_object& config, const std::string& model_type,
                                   const huggingface_options& options) {
   if (const huggingface_model* const known = find_huggingface_model(model_type)) return *known;
+  if (harmless(model_type) != model_type) {
+    refuse(config.path_of("model_type"), "\"" + model_type + "\"", "it must be printable ASCII");
+  }
   if (options.pairing) return {model_type.c_str(), *options.pairing, 0.0};
   if (model_type.empty()) refuse_missing(config.path_of("model_type"), "state it, or huggingface_options::pairing");
   refuse(config.path_of("model_type"), "\"" + model_type + "\"",
@@ -48,6 +51,10 @@ inline huggingface_model model_of(const config_object& config, const std::string
 inline std::map<std::string, config_object> blocks_by_type(const config_object& nested) {
   std::map<std::string, config_object> blocks;
   for (const auto& item : nested.raw().items()) {
+    // Names are printed by those who use the rope.
+    if (item.key().empty() || harmless(item.key()) != item.key()) {
+      nested.refuse_value(item.key(), "the name of a type of layer must be printable ASCII");
+    }
     const std::optional<config_object> block = nested.object(item.key().c_str());
     if (!block)
       nested.refuse_value(item.key(), "it must be an object. Say {\"rope_type\": \"default\"} for no scaling");

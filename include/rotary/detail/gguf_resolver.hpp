@@ -54,6 +54,13 @@ class gguf_resolver {
           "in detail/gguf_architectures.hpp. Pass the pairing for which the rows of q and k are stored.",
           printable(settings.architecture).c_str());
     }
+    if (known == nullptr && settings.architecture != printable(settings.architecture).c_str()) {
+      fail(
+          "rotary::from_gguf: \"general.architecture\" is \"%s\"; it must be at most 80 characters of printable ASCII. "
+          "The "
+          "file is damaged.",
+          printable(settings.architecture).c_str());
+    }
     gguf_architecture result = known == nullptr ? gguf_architecture{"", *stated} : *known;
     if (stated) result.pairing = *stated;
     return result;
