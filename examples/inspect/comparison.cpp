@@ -4,7 +4,6 @@
 #include <cmath>
 #include <rotary/rope_summary.hpp>
 
-
 namespace inspect {
 namespace {
 
