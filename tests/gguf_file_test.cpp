@@ -298,6 +298,25 @@ TEST(GgufFile, TensorsThatAreNone) {
   expect_bad(file().tensor("t", {1}, 0, bytes(4)).tensor("t", {1}, 0, bytes(4)), {"\"t\" at byte 57", "second time"});
 }
 
+// "a" of 64 bytes, or of a type whose size is not known, and "b" of 4, both within 256 bytes of data that "last"
+// begins.
+TEST(GgufFile, TensorsThatOverlap) {
+  const auto at = [](std::uint64_t a, std::uint64_t b, std::uint32_t type_of_a = 0) {
+    file out;
+    out.tensor_at("a", {16}, type_of_a, a).tensor_at("b", {1}, 0, b);
+    out.tensor("first", {1}, 0, bytes(252)).tensor("last", {1}, 0, bytes(4));
+    return out;
+  };
+  for (const std::uint32_t known : {0u, 999u}) {
+    expect_bad(at(64, 64, known), {"the offset of tensor", "is 64; it must be at least"});
+    expect_bad(at(0, 128, known), {"the offset of tensor", "is 0; it must be at least"});
+    EXPECT_NO_THROW(placed(at(32, 96, known).all()).view());
+    EXPECT_NO_THROW(placed(at(96, 64, known).all()).view());
+  }
+  expect_bad(at(64, 96), {"the offset of tensor \"b\" is 96; it must be at least 128, where tensor \"a\" ends"});
+  expect_bad(at(64, 256), {"the offset of tensor", "is 256; it must be at least 260"});
+}
+
 TEST(GgufFile, AlignmentStatedByTheFile) {
   const auto with = [](std::uint32_t stated, std::size_t used) {
     file out(false, 3, used);

@@ -46,6 +46,11 @@ struct json_lookup {
     if (!values.contains(key)) return std::nullopt;
     return values.at(key).get<std::string>();
   }
+  std::vector<std::string> tensor_names() const {
+    std::vector<std::string> names;
+    for (const auto& entry : all_tensors.items()) names.push_back(entry.key());
+    return names;
+  }
   std::optional<std::vector<double>> tensor(const std::string& name) const {
     if (!all_tensors.contains(name)) return std::nullopt;
     return all_tensors.at(name).get<std::vector<double>>();
@@ -301,6 +306,14 @@ TEST(Gguf, ArchitecturesThatAreNotInTheTable) {
 
 // ---- dimensions and theta
 
+TEST(Gguf, ArchitecturesThatAreNotPrintable) {
+  for (const std::string& name : {std::string("\x1b[31m"), std::string("a\nb"), std::string(81, 'a')}) {
+    refusals::expect_refused([&] { from_gguf(model(name, {}), pairing::split_half); }, "from_gguf",
+                             {"\"general.architecture\"", "printable ASCII"});
+  }
+  EXPECT_EQ(from_gguf(model(std::string(80, 'a'), {}), pairing::split_half).model_type, std::string(80, 'a'));
+}
+
 TEST(Gguf, Dimensions) {
   EXPECT_EQ(resolve("gptneox", {{"rope.dimension_count", 32}}).layer().rotary_dim, 32u);
   EXPECT_EQ(resolve("llama", {{"attention.head_count", json::array({32, 8})}}).layer().head_dim, 128u);
@@ -329,6 +342,11 @@ TEST(Gguf, Dimensions) {
   expect_refused("llama", {{"rope.freq_base", 0.0}}, {"\"llama.rope.freq_base\" is 0", "greater than 0"});
   expect_refused("llama", {{"rope.freq_base", -1.0}}, {"\"llama.rope.freq_base\" is -1", "greater than 0"});
   expect_refused("llama", {{"rope.freq_base", std::nan("")}}, {"\"llama.rope.freq_base\"", "finite"});
+  for (const double absurd : {1e300, 1e-300}) {
+    expect_refused("llama", {{"rope.freq_base", absurd}}, {"\"llama.rope.freq_base\"", "1e-60 to 1e60"});
+    expect_refused("llama", {{"rope.scaling.alpha", absurd}}, {"\"llama.rope.scaling.alpha\"", "1e-60 to 1e60"});
+  }
+  expect_refused("llama", {{"rope.scaling.factor", 1e300}}, {"\"llama.rope.scaling.factor\"", "1e-60 to 1e60"});
 }
 
 TEST(Gguf, KeysThatAreNotKnown) {
@@ -351,6 +369,18 @@ Policy policy_of(const rope& got, std::size_t type = 0) {
   if (policy == nullptr)
     throw std::runtime_error("another policy, number " + std::to_string(got.types[type].scaling.index()));
   return *policy;
+}
+
+TEST(Gguf, TensorsThatAreNotKnown) {
+  const std::vector<double> ones(64, 1.0);
+  for (const char* const name : {"blk.0.rope_freqs.weight", "blk.31.rope_factors_long.weight", "rope_freqs",
+                                 "rope_factors_long.bias", "rope_freqs_global.weight", "blk.0.attn_rot_embd.weight"}) {
+    expect_refused("llama", {}, {("tensor \"" + std::string(name) + "\" is not known").c_str()}, {{name, ones}});
+  }
+  EXPECT_NO_THROW(resolve("llama", {}, {{"rope_freqs.weight", ones}, {"blk.0.attn_q.weight", ones}}));
+  const auto in_file = written(model("llama", {}, {{"blk.0.rope_freqs.weight", ones}}), false);
+  const rotary::gguf_view view(in_file.data(), in_file.size());
+  refusals::expect_refused([&] { from_gguf(view); }, "from_gguf", {"blk.0.rope_freqs.weight"});
 }
 
 TEST(Gguf, LinearScaling) {

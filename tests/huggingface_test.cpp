@@ -249,7 +249,7 @@ TEST(Malformed, RefusedWithKeyValueAndReason) {
       {"bad-head_dim-fraction", {"head_dim is 64.5", "whole number"}},
       {"bad-heads-zero", {"num_attention_heads is 0", "[1, 65536]"}},
       {"bad-json-nan", {"rope_theta is \"NaN\"", "JSON"}},
-      {"bad-json-truncated", {"rope_theta is \"100\"", "complete JSON"}},
+      {"bad-json-truncated", {"rope_theta is cut off at byte 80", "complete JSON"}},
       {"bad-linear-no-factor", {"rope_scaling.factor is missing"}},
       {"bad-llama3-bands-swapped", {"rope_scaling.high_freq_factor is 1.0", "at least low_freq_factor, 4"}},
       {"bad-longrope-missing-long", {"rope_scaling.long_factor is missing"}},
@@ -665,6 +665,24 @@ TEST(Refusals, CallersMayIgnoreWhatWouldStopTheRotation) {
   }
 }
 
+// One list serves many models, so what a model lacks is no error; the caller sees what it had.
+TEST(Refusals, TheCallerLearnsWhichIgnoredKeysThereWere) {
+  huggingface_options ignoring;
+  ignoring.ignored_keys = {"absent", "made_up", "rope_theta", "rope_extra", "alibi", "rope_null"};
+  const auto ignored = [&](const json& config) { return from_huggingface(config, ignoring).ignored_keys; };
+  using paths = std::vector<std::string>;
+  EXPECT_EQ(ignored(llama()), paths());
+  const json block = {{"rope_type", "linear"}, {"factor", 2.0}, {"made_up", 1}};
+  const json extra = {{"rope_scaling", block}, {"rope_extra", 3}, {"rope_null", nullptr}};
+  EXPECT_EQ(ignored(llama(extra)), paths({"rope_extra", "rope_null", "rope_scaling.made_up"}));
+  EXPECT_EQ(ignored(llama({{"rope_parameters", {{"full_attention", block}}}})),
+            paths({"rope_parameters.full_attention.made_up"}));
+  EXPECT_EQ(ignored(llama({{"position_embedding_type", "nope"}, {"alibi", true}})), paths({"alibi", "rope_theta"}));
+
+  const json beside = {{"model_type", "llava"}, {"rope_extra", 3}, {"text_config", llama({{"rope_extra", 4}})}};
+  EXPECT_EQ(ignored(beside), paths({"rope_extra", "text_config.rope_extra"}));
+}
+
 TEST(Refusals, RotaryScalingFactorOtherThanOne) {
   expect_same(llama(), llama({{"rotary_scaling_factor", 1.0}}));
   expect_refused(
@@ -739,9 +757,74 @@ TEST(Refusals, ValuesOfTheWrongKind) {
       "from_huggingface", {"max_position_embeddings is 0"});
 }
 
+// Beyond it frequencies would be infinite, 0 or subnormal, or a policy would refuse what no key says.
+TEST(Refusals, NumbersOfAbsurdSize) {
+  for (const double absurd : {1e300, 1.1e60, 0.9e-60, 1e-320}) {
+    const json block = {{"rope_type", "longrope"},
+                        {"factor", 2.0},
+                        {"original_max_position_embeddings", 64},
+                        {"short_factor", {1.0, absurd}},
+                        {"long_factor", {1.0, 1.0}}};
+    const std::vector<std::pair<json, const char*>> configs = {
+        {{{"rope_theta", absurd}}, "rope_theta"},
+        {{{"rope_theta", -absurd}}, "rope_theta"},
+        {{{"head_dim", 4}, {"rope_scaling", block}}, "rope_scaling.short_factor[1]"},
+        {{{"rope_parameters", {{"rope_type", "ntk"}, {"factor", absurd}}}}, "rope_parameters.factor"},
+        {{{"rope_scaling", {{"rope_type", "dynamic"}, {"alpha", absurd}}}}, "rope_scaling.alpha"},
+        {{{"rope_scaling", {{"rope_type", "yarn"}, {"factor", 4}, {"mscale", absurd}}}}, "rope_scaling.mscale"}};
+    for (const auto& [config, key] : configs) {
+      SCOPED_TRACE(config.dump());
+      const auto read = [with = llama(config)] { from_huggingface(with); };
+      expect_refused(read, "from_huggingface", {(std::string(key) + " is ").c_str(), "1e-60 to 1e60"});
+    }
+  }
+  const json slower = {{"rope_type", "ntk"}, {"factor", 2.0}, {"mixed_b", -1.0}};
+  expect_refused(
+      [&] {
+        from_huggingface(llama({{"rope_scaling", slower}}));
+      },
+      "from_huggingface", {"rope_scaling.mixed_b is -1.0", "at least 0"});
+}
+
+// The least and the most that is let through, with the head that makes the steepest powers of it.
+TEST(Refusals, NumbersAtTheirLimitsGiveNormalFrequencies) {
+  for (const double limit : {1e-60, 1e60}) {
+    const double factor = limit < 1.0 ? 1.0 : limit;
+    const json longrope = {{"rope_type", "longrope"},
+                           {"factor", factor},
+                           {"original_max_position_embeddings", 2},
+                           {"short_factor", {limit, limit}},
+                           {"long_factor", {limit, limit}}};
+    const json llama3 = {{"rope_type", "llama3"},
+                         {"factor", factor},
+                         {"low_freq_factor", 1.0},
+                         {"high_freq_factor", 4.0},
+                         {"original_max_position_embeddings", 64}};
+    for (const json& block :
+         {json{{"rope_type", "default"}}, json{{"rope_type", "linear"}, {"factor", factor}},
+          json{{"rope_type", "dynamic"}, {"factor", factor}}, json{{"rope_type", "dynamic"}, {"alpha", limit}},
+          json{{"rope_type", "ntk"}, {"factor", limit}}, json{{"rope_type", "ntk"}, {"factor", limit}, {"mixed_b", 0}},
+          json{{"rope_type", "proportional"}, {"factor", limit}}, json{{"rope_type", "yarn"}, {"factor", factor}},
+          longrope, llama3}) {
+      SCOPED_TRACE(block.dump());
+      const bool yarn = block.at("rope_type") == "yarn";  // which wants a theta above 1
+      const json config = {{"head_dim", 4},
+                           {"rope_theta", yarn && limit < 1.0 ? 2.0 : limit},
+                           {"max_position_embeddings", 1},
+                           {"rope_scaling", block}};
+      const layer_rope layer = layer_of(llama(config));
+      for (const std::int64_t length : {std::int64_t{1}, std::int64_t{1} << 40}) {
+        const rotary::spectrum spectrum = layer.spectrum(length);
+        for (const double w : spectrum.inv_freq()) EXPECT_TRUE(std::isnormal(w)) << w;
+        EXPECT_TRUE(std::isnormal(spectrum.magnitude())) << spectrum.magnitude();
+      }
+    }
+  }
+}
+
 TEST(Refusals, TextThatIsNotOneConfig) {
   expect_refused([] { from_huggingface_text(""); }, "from_huggingface", {"the text is", "JSON"});
-  expect_refused([] { from_huggingface_text("{\"a\":1}{"); }, "from_huggingface", {"JSON"});
+  expect_refused([] { from_huggingface_text("{\"a\":1}{"); }, "from_huggingface", {"\"{\" at byte 7"});
   expect_refused([] { from_huggingface_text(R"({"rope_theta":1e4,"b":{"rope_theta":1},"rope_theta":1e6})"); },
                  "from_huggingface", {"rope_theta is stated twice"});
   expect_refused([] { from_huggingface_text(R"({"rope_scaling":{"factor":2,"factor":4}})"); }, "from_huggingface",
@@ -778,17 +861,109 @@ TEST(Refusals, TextsHoldNothingThatATerminalWouldObey) {
   }
 }
 
+TEST(Refusals, TextThatDoesNotEndWhereItShould) {
+  const std::string whole = R"({"model_type": "llama", "head_dim": 8})";
+  expect_refused([] { from_huggingface_text(R"({"a}\"]": [1]} "]})"); }, "from_huggingface",
+                 {"followed by \"\"]}\" at byte 15"});
+  ASSERT_NO_THROW(from_huggingface_text("\xef\xbb\xbf" + whole + "\n\t\r\n"));  // after a byte order mark
+  for (const char* more : {"trailing", "{\"a\": 1}", ",", "}", "]", "\"", "8", "\xff"}) {
+    const std::string text = whole + " \n" + more;
+    std::string shown = std::string(more) == "\xff" ? "?" : more;
+    expect_refused([&] { from_huggingface_text(text); }, "from_huggingface",
+                   {("the text is followed by \"" + shown + "\" at byte 40").c_str(), "nothing behind its end"});
+  }
+  expect_refused([&] { from_huggingface_text(whole.substr(0, 36)); }, "from_huggingface",
+                 {"head_dim is cut off at byte 36"});
+  expect_refused([&] { from_huggingface_text(whole.substr(0, 37)); }, "from_huggingface",
+                 {"head_dim is cut off at byte 37"});
+  for (const char* blank : {"", " \n"}) {
+    expect_refused([&] { from_huggingface_text(blank); }, "from_huggingface", {"the text is empty"});
+  }
+  const std::string nul(1, '\0');
+  expect_refused([&] { from_huggingface_text(whole + nul + "rope_theta"); }, "from_huggingface",
+                 {"the text is no UTF-8: it has a NUL at byte 38"});
+  expect_refused([&] { from_huggingface_text("\xff\xfe{" + nul + "\"" + nul); }, "from_huggingface",
+                 {"NUL at byte 3", "UTF-8"});
+  expect_refused(
+      [&] {
+        from_huggingface(llama({{"head_dim", "8" + nul + "x"}}));
+      },
+      "from_huggingface", {"head_dim is", "finite number"});
+}
+
+// Errors in a block that is written as a string name it, and the keys in it.
+TEST(Refusals, TextInsideTheConfig) {
+  const auto block = [](const std::string& text) { return [=] { from_huggingface(llama({{"rope_scaling", text}})); }; };
+  expect_refused(block(R"({"factor": })"), "from_huggingface", {"rope_scaling.factor is", "at byte 10 of the string"});
+  expect_refused(block(R"({"factor": 2, "factor": 3})"), "from_huggingface", {"rope_scaling.factor is stated twice"});
+  expect_refused(block(R"({"factor": 2} x)"), "from_huggingface",
+                 {"rope_scaling is followed by \"x\" at byte 14 of the string"});
+  expect_refused(block("linear"), "from_huggingface", {"rope_scaling is \"linear\" at byte 0 of the string"});
+  expect_refused(block(""), "from_huggingface", {"rope_scaling is empty"});
+  expect_refused(block(std::string(1, '\0')), "from_huggingface", {"rope_scaling is no UTF-8"});
+  expect_refused(block(std::string(100, '[')), "from_huggingface", {"rope_scaling is nested deeper than 64 levels"});
+  const json text = {{"model_type", "llama"}, {"rope_scaling", R"({"factor": })"}};
+  expect_refused(
+      [&] {
+        from_huggingface({{"text_config", text.dump()}});
+      },
+      "from_huggingface", {"text_config.rope_scaling.factor is", "of the string"});
+}
+
 TEST(Refusals, TextsWithoutAKeyNameTheText) {
   expect_refused([] { from_huggingface_text(std::string(100, '[')); }, "from_huggingface",
                  {"the text is nested deeper than 64 levels"});
   expect_refused([] { from_huggingface_text(R"({"":1,"":2})"); }, "from_huggingface", {"the text is stated twice"});
 }
 
+// The names of types that a rope holds are printed, to terminals too.
+TEST(Refusals, NamesThatAreNotPrintable) {
+  huggingface_options half;
+  half.pairing = pairing::split_half;
+  for (const char* name : {"\x1b[31m", "a\nb", "caf\xc3\xa9"}) {
+    const json block = {{name, {{"rope_type", "linear"}, {"factor", 2.0}}}};
+    expect_refused(
+        [&] {
+          from_huggingface(llama({{"rope_parameters", block}}));
+        },
+        "from_huggingface", {"rope_parameters.", "printable ASCII"});
+    expect_refused(
+        [&] {
+          from_huggingface(llama({{"model_type", name}}), half);
+        },
+        "from_huggingface", {"model_type is", "printable ASCII"});
+  }
+  const json unnamed = {{"", {{"rope_type", "linear"}, {"factor", 2.0}}}};
+  expect_refused([&] { from_huggingface(llama({{"rope_parameters", unnamed}})); }, "from_huggingface", {"printable"});
+}
+
+json nested(std::size_t levels) {
+  json deep = 1;
+  for (std::size_t i = 0; i < levels; ++i) {
+    json outer = json::array();
+    outer.push_back(std::move(deep));
+    deep = std::move(outer);
+  }
+  return deep;
+}
+
 TEST(Refusals, DeepValuesThatTheCallerParsed) {
-  const json deep = json::parse("{\"rope_theta\":" + std::string(20000, '[') + std::string(20000, ']') + "}");
-  json config = llama();
-  config["rope_theta"].swap(const_cast<json&>(deep)["rope_theta"]);
-  expect_refused([&] { from_huggingface(config); }, "from_huggingface", {"rope_theta is [a list]"});
+  expect_refused(
+      [] {
+        from_huggingface(llama({{"rope_theta", nested(60)}}));
+      },
+      "from_huggingface", {"rope_theta is [a list]"});
+  EXPECT_NO_THROW(from_huggingface(llama({{"vision", nested(63)}})));
+  expect_refused(
+      [] {
+        from_huggingface(llama({{"vision", nested(64)}}));
+      },
+      "from_huggingface", {"vision is nested deeper than 64 levels"});
+  // Compared with each other, these would need more stack than there is.
+  json config = {{"model_type", "llava"}, {"text_config", {{"model_type", "llama"}}}};
+  config["rope_theta"] = nested(1000000);
+  config["text_config"]["rope_theta"] = nested(1000000);
+  expect_refused([&] { from_huggingface(config); }, "from_huggingface", {"rope_theta is nested deeper"});
 }
 
 TEST(Refusals, DynamicWithTwoLengths) {
@@ -887,12 +1062,30 @@ TEST(Layers, SlidingLayersAloneRotateInCohere2AndExaone4) {
   EXPECT_EQ(
       layers_that_rotate(from_huggingface(model("exaone4", 3, {{"layer_types", types}, {"sliding_window", 4096}}))),
       (indices{1}));
-  EXPECT_TRUE(from_huggingface(model("exaone4", 3, {{"sliding_window", nullptr}})).rotates(2));
+  for (const char* type : {"exaone4", "exaone_moe"}) {
+    const auto exaone = [&](const json& more) { return from_huggingface(model(type, 4, more)); };
+    const json theta = {{"rope_theta", 1e6}, {"sliding_window", 128}};
+    EXPECT_EQ(layers_that_rotate(exaone(theta)), (indices{0, 1, 2}));
+    EXPECT_TRUE(exaone({{"rope_theta", 1e6}, {"sliding_window", nullptr}}).rotates(3));
+    expect_refused([&] { exaone({{"rope_theta", 1e6}}); }, "from_huggingface", {"sliding_window is missing", "null"});
+  }
   expect_refused(
       [] {
         from_huggingface(model("cohere2", 1, {{"layer_types", {"chunked_attention"}}}));
       },
       "from_huggingface", {"layer_types is \"chunked_attention\"", "sliding_attention"});
+}
+
+// arcee-ai/Trinity-Nano-Preview, of whose layers the test keeps the first eight.
+TEST(Layers, SlidingLayersAloneRotateInAfmoe) {
+  const json trinity = {{"global_attn_every_n_layers", 4}, {"rope_scaling", nullptr}, {"rope_theta", 10000}};
+  const rope nano = from_huggingface(model("afmoe", 8, trinity));
+  EXPECT_EQ(layers_that_rotate(nano), (indices{0, 1, 2, 4, 5, 6}));
+  EXPECT_EQ(nano.layer(0).pairing, pairing::split_half);
+  const json types = {"full_attention", "sliding_attention"};
+  EXPECT_EQ(layers_that_rotate(from_huggingface(model("afmoe", 2, {{"layer_types", types}}))), (indices{1}));
+  EXPECT_EQ(layers_that_rotate(from_huggingface(model("afmoe", 4, {{"global_attn_every_n_layers", 2}}))),
+            (indices{0, 2}));
 }
 
 TEST(Layers, Gemma3) {
@@ -1291,6 +1484,35 @@ TEST(Models, PublishedSettings) {
       {R"({"model_type":"granitemoe","hidden_size":1536,"num_attention_heads":24})", 64, 64, 1e4, 'N'},
       {R"({"model_type":"granitemoeshared","hidden_size":1536,"num_attention_heads":24})", 64, 64, 1e4, 'N'},
       {R"({"model_type":"gemma2","head_dim":128,"hidden_size":4608,"num_attention_heads":32})", 128, 128, 1e4, 'N'},
+      {R"({"model_type":"aria_text","hidden_size":2560,"num_attention_heads":20,"rope_theta":5e6})", 128, 128, 5e6,
+       'N'},
+      {R"({"model_type":"bamba","hidden_size":4096,"num_attention_heads":32,"rope_theta":1e4})", 128, 64, 1e4, 'N'},
+      {R"({"model_type":"diffllama","hidden_size":2048,"num_attention_heads":32})", 64, 64, 1e4, 'N'},
+      {R"({"model_type":"doge","hidden_size":1024,"num_attention_heads":8,"rope_theta":1e4})", 128, 128, 1e4, 'N'},
+      {R"({"model_type":"dots1","hidden_size":4096,"num_attention_heads":32,"rope_theta":1e7})", 128, 128, 1e7, 'N'},
+      {R"({"model_type":"exaone","hidden_size":4096,"num_attention_heads":32,"rope_theta":5e5,"rope_scaling":null})",
+       128, 128, 5e5, 'N'},
+      {R"({"model_type":"flex_olmo","hidden_size":4096,"num_attention_heads":32})", 128, 128, 5e5, 'N'},
+      {R"({"model_type":"glm4_moe_lite","hidden_size":2048,"num_attention_heads":20,"rope_theta":1e6,
+           "rope_scaling":null,"partial_rotary_factor":1.0,"qk_nope_head_dim":192,"qk_rope_head_dim":64})",
+       64, 64, 1e6, 'G'},
+      {R"({"model_type":"jais2","hidden_size":3328,"num_attention_heads":26,"rope_theta":5e5})", 128, 128, 5e5, 'N'},
+      {R"({"model_type":"jetmoe","hidden_size":2048,"num_attention_heads":32,"kv_channels":128,"rope_theta":1e4})", 128,
+       128, 1e4, 'N'},
+      {R"({"model_type":"lfm2","hidden_size":2048,"num_attention_heads":32,"rope_theta":1e6,"theta":1e6,
+           "layer_types":["conv","full_attention"]})",
+       64, 64, 1e6, 'N'},
+      {R"({"model_type":"lfm2_vl","text_config":{"model_type":"lfm2","hidden_size":1024,"num_attention_heads":16}})",
+       64, 64, 1e6, 'N'},
+      {R"({"model_type":"lfm2_moe","hidden_size":2048,"num_attention_heads":32})", 64, 64, 1e6, 'N'},
+      {R"({"model_type":"ministral","head_dim":128,"hidden_size":4096,"num_attention_heads":32,"rope_theta":1e8})", 128,
+       128, 1e8, 'N'},
+      {R"({"model_type":"solar_open","hidden_size":4096,"num_attention_heads":64,"rope_theta":1e6})", 128, 128, 1e6,
+       'N'},
+      {R"({"model_type":"vaultgemma","hidden_size":1152,"num_attention_heads":4})", 256, 256, 1e4, 'N'},
+      {R"({"model_type":"youtu","hidden_size":2048,"num_attention_heads":16,"qk_rope_head_dim":64,"rope_theta":1.6e6,
+           "rope_interleave":true})",
+       64, 64, 1.6e6, 'G'},
   };
   for (const row& expected : rows) {
     SCOPED_TRACE(expected.config);
@@ -1314,6 +1536,7 @@ TEST(Models, PublishedSections) {
                       {"qwen3_vl_moe_text", 128, 64, 1.0, {24, 20, 20}, mrope_layout::interleaved},
                       {"qwen3_5_moe_text", 256, 32, 0.25, {11, 11, 10}, mrope_layout::interleaved},
                       {"glm4v_text", 128, 32, 0.5, {8, 12, 12}, mrope_layout::chunked},
+                      {"glm4v_moe_text", 128, 32, 0.5, {8, 12, 12}, mrope_layout::chunked},
                       {"glm_ocr_text", 64, 32, 1.0, {8, 12, 12}, mrope_layout::chunked},
                       {"ernie4_5_vl_moe_text", 128, 64, 1.0, {22, 22, 20}, mrope_layout::height_width_alternating}};
   for (const row& expected : rows) {
@@ -1341,9 +1564,62 @@ TEST(Models, SectionsThatTheDefaultsDoNotCover) {
   }
 }
 
+// internlm/internlm3-8b-instruct
+TEST(Models, InternLM3IsDynamic) {
+  const json config = {{"model_type", "internlm3"},
+                       {"head_dim", 128},
+                       {"max_position_embeddings", 32768},
+                       {"rope_theta", 50000000},
+                       {"rope_scaling", {{"factor", 6.0}, {"rope_type", "dynamic"}}}};
+  const layer_rope layer = layer_of(config);
+  EXPECT_EQ(layer.pairing, pairing::split_half);
+  const double unscaled = std::pow(5e7, -126.0 / 128.0);
+  EXPECT_NEAR(layer.spectrum(32768).inv_freq()[63], unscaled, unscaled * 1e-13);
+  // theta * (6 * 65536 / 32768 - 5)^(128 / 126)
+  const double theta = 5e7 * std::pow(7.0, 128.0 / 126.0), w = std::pow(theta, -126.0 / 128.0);
+  EXPECT_NEAR(layer.spectrum(65536).inv_freq()[63], w, w * 1e-13);
+}
+
+// GLM-4.5V states its sections; half of its head of 128 rotates where it says nothing else.
+TEST(Models, Glm45V) {
+  const json text = {{"model_type", "glm4v_moe_text"},
+                     {"head_dim", 128},
+                     {"rope_theta", 10000.0},
+                     {"rope_scaling", {{"rope_type", "default"}, {"mrope_section", {8, 12, 12}}}}};
+  const layer_rope layer = layer_of({{"model_type", "glm4v_moe"}, {"text_config", text}});
+  EXPECT_EQ(layer.rotary_dim, 64u);
+  EXPECT_EQ(layer.pairing, pairing::split_half);
+  EXPECT_EQ(layer.axes(), rotary::mrope_chunked({8, 12, 12}));
+}
+
+TEST(Models, ThetaOfLfm2UnderItsOwnName) {
+  const json lfm2 = {{"model_type", "lfm2"}, {"head_dim", 64}, {"theta", 500000.0}};
+  EXPECT_EQ(layer_of(lfm2).rope_theta, 500000.0);
+  json both = lfm2;
+  both["rope_theta"] = 1000000.0;
+  expect_refused([&] { from_huggingface(both); }, "from_huggingface",
+                 {"theta is 500000.0", "it must equal rope_theta"});
+  EXPECT_EQ(layer_of(llama({{"theta", "unrelated"}})).rope_theta, layer_of(llama()).rope_theta);
+}
+
+// Youtu and GLM-4.7-Flash have DeepSeek-V3's attention, whose softmax YaRN scales.
+TEST(Models, SoftmaxScaleMultiplierOfDeepSeeksAttentionElsewhere) {
+  const json block = {{"rope_type", "yarn"},
+                      {"factor", 10},
+                      {"mscale", 1},
+                      {"mscale_all_dim", 1},
+                      {"original_max_position_embeddings", 4096}};
+  for (const char* type : {"youtu", "glm4_moe_lite"}) {
+    json config = {{"model_type", type}, {"rope_theta", 1e6}, {"rope_scaling", block}};
+    EXPECT_NEAR(layer_of(config).softmax_scale_multiplier, 1.5135359997035929, 1e-15) << type;
+    config["rope_interleave"] = false;
+    EXPECT_EQ(layer_of(config).pairing, pairing::split_half) << type;
+  }
+}
+
 // transformers takes 64, whatever the head has.
 TEST(Models, ScalingThatATransformersClassWouldAdd) {
-  for (const char* type : {"apertus", "gpt_oss", "ministral3"}) {
+  for (const char* type : {"apertus", "cwm", "gpt_oss", "ministral3"}) {
     for (const char* null_key : {"rope_scaling", "other"}) {
       expect_refused(
           [&] {

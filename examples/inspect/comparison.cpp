@@ -4,8 +4,6 @@
 #include <cmath>
 #include <rotary/rope_summary.hpp>
 
-#include "text.hpp"
-
 namespace inspect {
 namespace {
 
@@ -19,12 +17,14 @@ std::string policy_text(const rotary::scaling& scaling, const rotary::scaling& o
     const auto differs = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
     if (differs.first == a.end() || differs.second == b.end()) continue;
     text += std::string(" ") + own.lists[i].name + "[" + std::to_string(differs.first - a.begin()) + "] " +
-            decimal(*differs.first, 17);
+            rotary::decimal(*differs.first, 17);
   }
   return text;
 }
 
-std::string theta_text(const rotary::layer_rope& layer) { return layer.rotates() ? decimal(layer.rope_theta) : "none"; }
+std::string theta_text(const rotary::layer_rope& layer) {
+  return layer.rotates() ? rotary::decimal(layer.rope_theta) : "none";
+}
 
 std::string temperature_text(const std::optional<rotary::query_temperature>& temperature) {
   return temperature ? rotary::summary(*temperature) : "none";
@@ -44,12 +44,12 @@ std::vector<setting_difference> settings_that_differ(const layer_inspection& a, 
       {"head_dim", std::to_string(a.layer.head_dim), std::to_string(b.layer.head_dim)},
       {"rotary_dim", std::to_string(a.layer.rotary_dim), std::to_string(b.layer.rotary_dim)},
       {"offset", std::to_string(a.layer.offset), std::to_string(b.layer.offset)},
-      {"pairing", name_of(a.layer.pairing), name_of(b.layer.pairing)},
+      {"pairing", rotary::name_of(a.layer.pairing), rotary::name_of(b.layer.pairing)},
       {"rope_theta", theta_text(a.layer), theta_text(b.layer)},
       {"scaling", policy_text(a.layer.scaling, b.layer.scaling), policy_text(b.layer.scaling, a.layer.scaling)},
-      {"attention_factor", decimal(a.spectrum.magnitude()), decimal(b.spectrum.magnitude())},
-      {"softmax_scale_multiplier", decimal(a.layer.softmax_scale_multiplier),
-       decimal(b.layer.softmax_scale_multiplier)},
+      {"attention_factor", rotary::decimal(a.spectrum.magnitude()), rotary::decimal(b.spectrum.magnitude())},
+      {"softmax_scale_multiplier", rotary::decimal(a.layer.softmax_scale_multiplier),
+       rotary::decimal(b.layer.softmax_scale_multiplier)},
       {"axes", axes_text(a.layer), axes_text(b.layer)},
       {"query_temperature", temperature_text(a.layer.query_temperature), temperature_text(b.layer.query_temperature)}};
   const auto equal = [](const setting_difference& setting) { return setting.first == setting.second; };

@@ -20,7 +20,8 @@ struct comparison {
   const layer_inspection* first;
   const layer_inspection* second;
   std::vector<setting_difference> settings;
-  /// |inv_freq - inv_freq| * position, radians, [pairs]; empty where the models have not as many pairs.
+  /// |inv_freq - inv_freq| * position, radians, not reduced by whole turns, [pairs]; empty where the models have not as
+  /// many pairs.
   std::vector<double> angle_differences;
   /// The pair of the largest one; none where there are none.
   std::optional<std::size_t> worst_pair;

@@ -10,8 +10,6 @@
 namespace inspect {
 namespace {
 
-constexpr double two_pi = 6.283185307179586;
-
 template <class Policy, class... Others>
 constexpr bool is_one_of = (std::is_same_v<Policy, Others> || ...);
 

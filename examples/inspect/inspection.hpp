@@ -11,6 +11,8 @@
 
 namespace inspect {
 
+constexpr double two_pi = 6.283185307179586;
+
 /// What became of a pair's unscaled frequency rope_theta^(-2j/rotary_dim).
 enum class region {
   kept,          ///< as it was

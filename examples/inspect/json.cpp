@@ -5,8 +5,6 @@
 #include <type_traits>
 #include <variant>
 
-#include "text.hpp"
-
 namespace inspect {
 namespace {
 
@@ -50,12 +48,12 @@ json origins_of(const std::vector<rotary::origin>& origins) {
 json axes_of(const rotary::layer_rope& layer) {
   const auto axes = layer.axes();
   if (!axes) return nullptr;
-  const char* layout = "chunked";
-  if (layer.mrope->layout == rotary::mrope_layout::interleaved) layout = "interleaved";
-  if (layer.mrope->layout == rotary::mrope_layout::height_width_alternating) layout = "height_width_alternating";
   json map = json::array();
   for (std::size_t j = 0; j < axes->pairs(); ++j) map.push_back((*axes)[j]);
-  return {{"count", axes->axes()}, {"layout", layout}, {"section", layer.mrope->section}, {"axis_of_pair", map}};
+  return {{"count", axes->axes()},
+          {"layout", rotary::name_of(layer.mrope->layout)},
+          {"section", layer.mrope->section},
+          {"axis_of_pair", map}};
 }
 
 json temperature_of(const rotary::layer_rope& layer) {
@@ -89,7 +87,7 @@ json layer_json(const layer_inspection& of, std::int64_t context) {
           {"head_dim", layer.head_dim},
           {"rotary_dim", layer.rotary_dim},
           {"offset", layer.offset},
-          {"pairing", name_of(layer.pairing)},
+          {"pairing", rotary::name_of(layer.pairing)},
           {"rope_theta", layer.rotates() ? number(layer.rope_theta) : json()},
           {"policy", rotary::describe(layer.scaling).name},
           {"parameters", parameters_of(layer.scaling)},
@@ -131,6 +129,7 @@ json to_json(const inspection& of) {
           {"max_position_embeddings", longest == 0 ? json() : json(longest)},
           {"context", of.context == 0 ? json() : json(of.context)},
           {"origins", origins_of(of.rope.origins)},
+          {"ignored_keys", of.rope.ignored_keys},
           {"types", types}};
 }
 

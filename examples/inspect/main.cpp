@@ -27,11 +27,19 @@ struct command_line {
   inspect::reader_options reader;
 };
 
+/// A shell variable that is not set leaves '', which no option here takes for its absence.
+const CLI::Validator not_empty(
+    [](std::string& text) {
+      return std::string(text.empty() ? "the value is empty; give one, or leave the option out" : "");
+    },
+    "", "not_empty");
+
 void add_options(CLI::App& app, command_line& to) {
   static const std::map<std::string, rotary::pairing> pairings = {{"split_half", rotary::pairing::split_half},
                                                                   {"interleaved", rotary::pairing::interleaved}};
-  app.add_option("model", to.model, "config.json, a directory that holds one, or a GGUF file")
+  app.add_option("model", to.model, "config.json, a directory or pipe that holds one, or a GGUF file")
       ->required()
+      ->check(not_empty)
       ->option_text("MODEL");
   app.add_option("--context", to.context,
                  "Length of the sequence to rotate; default: max_position_embeddings, with --compare the larger one")
@@ -42,9 +50,11 @@ void add_options(CLI::App& app, command_line& to) {
       ->option_text("NUMBER");
   app.add_option("--compare", to.other,
                  "A second model: which settings differ, and by which angles at the position --context")
+      ->check(not_empty)
       ->option_text("MODEL");
   app.add_flag("--json", to.json, "Print everything, for programs");
   app.add_option("--plot", to.plot, "Draw wavelengths, decay of scores, and errors of float32 angles (.svg or .png)")
+      ->check(not_empty)
       ->option_text("FILE");
   app.add_option("--pairing", to.reader.pairing, "split_half or interleaved: for model types that are not known")
       ->transform(CLI::CheckedTransformer(pairings))
@@ -53,6 +63,7 @@ void add_options(CLI::App& app, command_line& to) {
                  "A key of config.json that does not bear on the rotation, though it looks so; may be repeated")
       ->take_all()
       ->expected(1)
+      ->check(not_empty)
       ->option_text("KEY");
 }
 
@@ -100,13 +111,31 @@ void show_two(const command_line& line, const rotary::rope& first, const rotary:
       [&] { return inspect::report(all, one, other, context); });
 }
 
+/// The library lets a list of keys serve many models; here it is for these, so one without effect is misspelt.
+void check_ignored_keys(const command_line& line, const std::vector<rotary::rope>& models) {
+  for (const std::string& key : line.reader.ignored_keys) {
+    const auto is_it = [&](const std::string& path) {
+      const std::string end = "." + key;
+      return path == key || (path.size() > end.size() && path.compare(path.size() - end.size(), end.size(), end) == 0);
+    };
+    const auto had_it = [&](const rotary::rope& model) {
+      return std::any_of(model.ignored_keys.begin(), model.ignored_keys.end(), is_it);
+    };
+    if (std::any_of(models.begin(), models.end(), had_it)) continue;
+    throw std::runtime_error("--ignore-key is " + key + "; there is no such key of a config.json that would " +
+                             "otherwise be left over. Correct it, or leave it out.");
+  }
+}
+
 void run(const command_line& line, const char* argv0) {
   check(line);
-  const rotary::rope first = inspect::read_model(line.model, line.reader);
-  if (line.other.empty()) {
-    show_one(line, first, argv0);
+  std::vector<rotary::rope> models = {inspect::read_model(line.model, line.reader)};
+  if (!line.other.empty()) models.push_back(inspect::read_model(line.other, line.reader));
+  check_ignored_keys(line, models);
+  if (models.size() == 1) {
+    show_one(line, models[0], argv0);
   } else {
-    show_two(line, first, inspect::read_model(line.other, line.reader), argv0);
+    show_two(line, models[0], models[1], argv0);
   }
 }
 

@@ -1,6 +1,10 @@
 #include "model.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <array>
+#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -17,13 +21,31 @@ bool is_gguf(const std::filesystem::path& path) {
   return std::memcmp(magic.data(), "GGUF", magic.size()) == 0 || path.extension() == ".gguf";
 }
 
-rotary::rope read_file(const std::filesystem::path& path, const reader_options& options) {
-  if (!is_gguf(path)) return read_config(path.string(), options);
-  if (!options.ignored_keys.empty()) {
-    throw std::runtime_error("--ignore-key is " + options.ignored_keys[0] +
-                             "; it is for config.json. Leave it out for a GGUF file.");
+/// What comes out of a pipe, which can be read only once. Waits for its writer, but not for one to appear.
+std::string read_pipe(const std::filesystem::path& path) {
+  constexpr std::size_t most = std::size_t{1} << 24;
+  const int pipe = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (pipe < 0 || ::fcntl(pipe, F_SETFL, 0) != 0) throw std::runtime_error("it cannot be opened. Check permissions.");
+  std::string text;
+  std::array<char, 65536> part;
+  ssize_t size = 0;
+  do {
+    size = ::read(pipe, part.data(), part.size());
+    if (size > 0) text.append(part.data(), static_cast<std::size_t>(size));
+  } while (size > 0 && text.size() <= most && text.compare(0, 4, "GGUF") != 0);
+  ::close(pipe);
+  if (size < 0) throw std::runtime_error("it cannot be read: " + std::string(std::strerror(errno)) + ".");
+  if (text.compare(0, 4, "GGUF") == 0) {
+    throw std::runtime_error("a GGUF file comes out of this pipe; it must be mapped, so save it on disk first.");
   }
-  return read_gguf(path.string(), options);
+  if (text.empty()) throw std::runtime_error("it is empty: nothing was written into it.");
+  if (text.size() > most) throw std::runtime_error("more than 16 MiB come out of it; this is no config.json.");
+  return text;
+}
+
+rotary::rope read_file(const std::filesystem::path& path, const reader_options& options) {
+  if (!std::filesystem::is_regular_file(path)) return read_config_text(read_pipe(path), options);
+  return is_gguf(path) ? read_gguf(path.string(), options) : read_config(path.string(), options);
 }
 
 /// The library's texts name the arguments of its functions.

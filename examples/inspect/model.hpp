@@ -15,7 +15,8 @@ struct reader_options {
   std::vector<std::string> ignored_keys = {};  ///< of config.json
 };
 
-/// `path` is a GGUF file, a config.json, or a directory that holds a config.json. Throws std::runtime_error that starts
+/// `path` is a GGUF file, a config.json, a directory that holds a config.json, or a pipe that a config.json comes out
+/// of. Throws std::runtime_error that starts
 /// with the path and names the options of this program that would help.
 rotary::rope read_model(const std::string& path, const reader_options& options);
 

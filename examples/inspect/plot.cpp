@@ -26,14 +26,15 @@ std::string quoted(const std::string& text) {
 
 void plot(const std::string& json, const std::string& output, const char* argv0) {
   const std::filesystem::path script = script_beside(argv0);
+  const std::string path = output.rfind('-', 0) == 0 ? "./" + output : output;  // not an option of the script's
   std::signal(SIGPIPE, SIG_IGN);  // a script that ends early has said why; its status counts
-  std::FILE* const pipe = popen((quoted(script.string()) + " " + quoted(output)).c_str(), "w");
+  std::FILE* const pipe = popen((quoted(script.string()) + " " + quoted(path)).c_str(), "w");
   if (pipe == nullptr) throw std::runtime_error("--plot: cannot start a shell to run " + script.string() + ".");
   std::fwrite(json.data(), 1, json.size(), pipe);
   if (pclose(pipe) == 0) return;
   throw std::runtime_error("--plot " + output + " was not drawn, as said above. It needs a python3 with matplotlib " +
                            "(Debian: python3-matplotlib); with another Python, pipe --json into <python> " +
-                           script.string() + " " + output + ".");
+                           script.string() + " " + path + ".");
 }
 
 }  // namespace inspect

@@ -1,4 +1,4 @@
-// The library's readers, each compiled in a file of its own. Both throw rotary::error.
+// The library's readers, each compiled in a file of its own. All throw rotary::error.
 #ifndef ROTARY_EXAMPLES_INSPECT_READERS_HPP
 #define ROTARY_EXAMPLES_INSPECT_READERS_HPP
 
@@ -9,6 +9,7 @@
 namespace inspect {
 
 rotary::rope read_config(const std::string& path, const reader_options& options);
+rotary::rope read_config_text(const std::string& text, const reader_options& options);
 rotary::rope read_gguf(const std::string& path, const reader_options& options);
 
 }  // namespace inspect

@@ -22,7 +22,13 @@ std::string formatted(const char* conversion, double value) {
 std::string wavelength_text(const layer_inspection& of, std::size_t j) {
   const double tokens = of.wavelength(j);
   if (!std::isfinite(tokens)) return "at rest";
-  return formatted(tokens < 1e10 ? "%.1f" : "%.4e", tokens);
+  return formatted(tokens >= 0.1 && tokens < 1e9 ? "%.1f" : "%.4e", tokens);
+}
+
+std::string slowing_text(const layer_inspection& of, std::size_t j) {
+  if (of.spectrum.inv_freq()[j] == 0.0) return "-";
+  const double slowing = of.unscaled[j] / of.spectrum.inv_freq()[j];
+  return formatted(slowing >= 0.001 && slowing < 1e5 ? "%.4f" : "%.4e", slowing);
 }
 
 std::string range_text(std::int64_t positions) { return "0 to " + std::to_string(positions - 1); }
@@ -73,8 +79,8 @@ std::string pairs_text(const layer_inspection& of) {
   for (std::size_t j = 0; j < of.regions.size(); ++j) {
     const double w = of.spectrum.inv_freq()[j];
     text += cell(std::to_string(j), 6) + (axes ? cell(std::to_string((*axes)[j]), 6) : "") +
-            cell(wavelength_text(of, j), 13) + cell(formatted("%.8e", w), 16) +
-            cell(w == 0.0 ? "-" : formatted("%.4f", of.unscaled[j] / w), 12) + "  " + name_of(of.regions[j]) + "\n";
+            cell(wavelength_text(of, j), 13) + cell(formatted("%.8e", w), 16) + cell(slowing_text(of, j), 12) + "  " +
+            name_of(of.regions[j]) + "\n";
   }
   return text;
 }
@@ -83,7 +89,7 @@ std::string layer_text(const layer_inspection& of, const inspection& all) {
   std::string text = "\nlayers of type " + of.layer.name;
   if (!of.layer.rotates()) return text + ": no rotation\n";
   if (all.context != 0) text += ", context of " + std::to_string(all.context) + " tokens";
-  text += "\n  attention_factor (magnitude of cos and sin): " + decimal(of.spectrum.magnitude()) + "\n";
+  text += "\n  attention_factor (magnitude of cos and sin): " + rotary::decimal(of.spectrum.magnitude()) + "\n";
   return text + ranges_text(of, all) + regions_text(of) + pairs_text(of);
 }
 
@@ -98,27 +104,21 @@ std::string comparison_text(const comparison& of, std::int64_t position) {
            std::to_string(of.second->spectrum.pairs()) + " pairs\n";
   }
   if (!of.worst_pair) return text + "  no rotation\n";
-  text += "  largest angle difference at position " + std::to_string(position) + ": " +
-          decimal(of.angle_differences[*of.worst_pair], 6) + " rad, of pair " + std::to_string(*of.worst_pair) + "\n";
-  text += cell("pair", 6) + cell("wavelengths, tokens", 28) + cell("angle difference, rad", 24) + "\n";
+  const double largest = of.angle_differences[*of.worst_pair];
+  text += "  largest angle difference at position " + std::to_string(position) + ": " + rotary::decimal(largest, 6) +
+          " rad = " + rotary::decimal(largest / two_pi, 6) + " turns, of pair " + std::to_string(*of.worst_pair) +
+          "; whole turns are counted\n";
+  text +=
+      cell("pair", 6) + cell("wavelengths, tokens", 28) + cell("angle difference, rad", 24) + cell("turns", 14) + "\n";
   for (std::size_t j = 0; j < of.angle_differences.size(); ++j) {
     text += cell(std::to_string(j), 6) + cell(wavelength_text(*of.first, j), 14) +
-            cell(wavelength_text(*of.second, j), 14) + cell(formatted("%.6g", of.angle_differences[j]), 24) + "\n";
+            cell(wavelength_text(*of.second, j), 14) + cell(rotary::decimal(of.angle_differences[j], 6), 24) +
+            cell(rotary::decimal(of.angle_differences[j] / two_pi, 6), 14) + "\n";
   }
   return text;
 }
 
 }  // namespace
-
-std::string decimal(double value, int digits) {
-  char text[40];
-  std::snprintf(text, sizeof text, "%.*g", digits, value);
-  return text;
-}
-
-const char* name_of(rotary::pairing which) {
-  return which == rotary::pairing::interleaved ? "interleaved" : "split_half";
-}
 
 std::string report(const inspection& of) {
   std::string text = rotary::summary(of.rope);

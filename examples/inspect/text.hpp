@@ -10,10 +10,6 @@
 
 namespace inspect {
 
-/// Up to `digits` significant digits, no trailing zeros.
-std::string decimal(double value, int digits = 10);
-const char* name_of(rotary::pairing which);
-
 /// Settings with the keys they came from, then each type of layer: ranges, and a line for each pair.
 std::string report(const inspection& of);
 

@@ -23,7 +23,7 @@ namespace rotary {
 inline namespace ROTARY_ABI {
 
 /// How from_gguf asks for keys, here of gguf_views, which must outlive it. An engine that has its own reader, or has
-/// loaded the file through llama.cpp, passes an object with the same five const members instead.
+/// loaded the file through llama.cpp, passes an object with the same six const members instead.
 class gguf_lookup {
  public:
   explicit gguf_lookup(const gguf_view& file) : parts_{&file} {}
@@ -64,6 +64,14 @@ class gguf_lookup {
     if (value == nullptr) return std::nullopt;
     return std::string(value->as<std::string_view>());
   }
+  /// All tensors, so that one that bears on the rotation and is not known can be refused.
+  std::vector<std::string> tensor_names() const {
+    std::vector<std::string> names;
+    for (const gguf_view* const part : parts_) {
+      for (const auto& entry : part->tensors()) names.emplace_back(entry.first);
+    }
+    return names;
+  }
   /// The elements of a tensor; none where there is no such tensor. The names asked for are rope_freqs.weight,
   /// rope_factors_long.weight and rope_factors_short.weight. Here it throws where the tensor may be in a part of the
   /// model that was not passed.
@@ -98,8 +106,9 @@ class gguf_lookup {
 /// "sliding_attention", or "nope" and "all".
 ///
 /// Throws error, naming the key, the value and the range, for an architecture that is not in the table if no pairing is
-/// stated, for keys behind rope. that are not known, and for what no policy of this library expresses. The only key
-/// that is read over is rope.scaling.finetuned, which changes no angle but in the Granite family.
+/// stated, for keys behind rope. and tensors of frequencies that are not known (one for each layer, for example:
+/// llama.cpp knows one for all), and for what no policy of this library expresses. The only key that is read over is
+/// rope.scaling.finetuned, which changes no angle but in the Granite family.
 template <class Lookup>
 rope from_gguf(const Lookup& file, std::optional<pairing> stated = std::nullopt) {
   const detail::gguf_settings settings = detail::read_gguf_settings(file);

@@ -10,6 +10,7 @@
 #ifndef ROTARY_GGUF_FILE_HPP
 #define ROTARY_GGUF_FILE_HPP
 
+#include <algorithm>
 #include <map>
 #include <string_view>
 #include <vector>
@@ -36,7 +37,8 @@ struct gguf_tensor {
 class gguf_view {
  public:
   /// Throws error, naming the byte offset and the key, the value and the range, unless [data, data + size) is a whole
-  /// GGUF file whose tensors lie inside it. Allocates in proportion to the keys and tensors that are there.
+  /// GGUF file whose tensors lie inside it and do not overlap. Allocates in proportion to the keys and tensors that are
+  /// there.
   gguf_view(const unsigned char* data, std::size_t size) {
     detail::gguf_cursor file(data, size);
     read_header(file);
@@ -47,6 +49,7 @@ class gguf_view {
     std::vector<placement> placements;
     for (std::uint64_t i = 0; i < tensors; ++i) placements.push_back(read_tensor(file));
     place(file, placements);
+    require_disjoint(std::move(placements));
   }
 
   std::uint32_t version() const noexcept { return version_; }
@@ -266,6 +269,23 @@ class gguf_view {
             available);
       }
       p.tensor->data = file.data() + gap + p.offset;
+    }
+  }
+
+  // Behind the header all of them lie anyway: offsets are from the start of the data.
+  static void require_disjoint(std::vector<placement> placements) {
+    const auto starts_before = [](const placement& a, const placement& b) { return a.offset < b.offset; };
+    std::sort(placements.begin(), placements.end(), starts_before);
+    for (std::size_t i = 1; i < placements.size(); ++i) {
+      // Of a type that is not known there is at least one byte.
+      const placement &before = placements[i - 1], &next = placements[i];
+      const std::size_t taken = before.tensor->bytes == 0 ? 1 : before.tensor->bytes;
+      if (next.offset - before.offset >= taken) continue;
+      detail::fail(
+          "rotary::gguf_view: the offset of tensor \"%s\" is %llu; it must be at least %llu, where tensor \"%s\" ends. "
+          "The file is damaged; fetch it again.",
+          detail::printable(next.name).c_str(), static_cast<unsigned long long>(next.offset),
+          static_cast<unsigned long long>(before.offset + taken), detail::printable(before.name).c_str());
     }
   }
 

@@ -28,7 +28,8 @@ struct huggingface_options {
   /// How the checkpoint's channels pair up, for a model type that the library does not know (which must then state its
   /// rope_theta) or for permuted weights. A wrong pairing gives wrong results without an error, so it is not guessed.
   std::optional<rotary::pairing> pairing = std::nullopt;
-  /// Keys, without their path, that the caller has found not to bear on the rotation; others unknown are refused.
+  /// Keys, without their path, that the caller has found not to bear on the rotation; others unknown are refused. One
+  /// list may serve many models: keys that a model lacks are no error, and rope::ignored_keys says which it had.
   std::vector<std::string> ignored_keys = {};
 };
 
@@ -37,6 +38,9 @@ namespace detail {
 inline huggingface_model model_of(const config_object& config, const std::string& model_type,
                                   const huggingface_options& options) {
   if (const huggingface_model* const known = find_huggingface_model(model_type)) return *known;
+  if (harmless(model_type) != model_type) {
+    refuse(config.path_of("model_type"), "\"" + model_type + "\"", "it must be printable ASCII");
+  }
   if (options.pairing) return {model_type.c_str(), *options.pairing, 0.0};
   if (model_type.empty()) refuse_missing(config.path_of("model_type"), "state it, or huggingface_options::pairing");
   refuse(config.path_of("model_type"), "\"" + model_type + "\"",
@@ -47,6 +51,10 @@ inline huggingface_model model_of(const config_object& config, const std::string
 inline std::map<std::string, config_object> blocks_by_type(const config_object& nested) {
   std::map<std::string, config_object> blocks;
   for (const auto& item : nested.raw().items()) {
+    // Names are printed by those who use the rope.
+    if (item.key().empty() || harmless(item.key()) != item.key()) {
+      nested.refuse_value(item.key(), "the name of a type of layer must be printable ASCII");
+    }
     const std::optional<config_object> block = nested.object(item.key().c_str());
     if (!block)
       nested.refuse_value(item.key(), "it must be an object. Say {\"rope_type\": \"default\"} for no scaling");
@@ -91,7 +99,7 @@ inline void read_types(const model_config& from, const layer_scheme* scheme, con
 
 inline rope read_rope(const nlohmann::json& root, const huggingface_options& options) {
   rope result;
-  const config_object config = text_part(config_object(root, ""), result.model_type);
+  const config_object config = text_part(config_object(root, ""), options.ignored_keys, result);
   huggingface_model model = with_latent_attention(config, model_of(config, result.model_type, options));
   if (!config_rotates(config, model, options.ignored_keys)) model.special = peculiarity::never_rotates;
   static constexpr const char* lengths[] = {"max_position_embeddings", "n_positions", "seq_length",
@@ -105,7 +113,11 @@ inline rope read_rope(const nlohmann::json& root, const huggingface_options& opt
   const bool nested = block && is_nested(*block);
   std::map<std::string, config_object> blocks;
   if (nested) blocks = blocks_by_type(*block);
-  const bool alike = model.special == peculiarity::exaone_window && !config.has("sliding_window");
+  const bool has_window = config.has("sliding_window");
+  const bool alike = model.special == peculiarity::exaone_window && !has_window;
+  if (alike && !config.raw().contains("sliding_window")) {
+    refuse_missing(config.path_of("sliding_window"), "state it, or null where all layers rotate: engines differ");
+  }
   const model_config from = {config, model, options.pairing,
                              longest ? std::optional<std::int64_t>(longest->first) : std::nullopt, nested};
   read_types(from, alike ? nullptr : model.layers, block && !nested ? &*block : nullptr, blocks, result);
@@ -115,25 +127,30 @@ inline rope read_rope(const nlohmann::json& root, const huggingface_options& opt
     refuse_unread(config, concerns_rope, "model_type " + result.model_type, options.ignored_keys);
     if (block && !nested) refuse_unread(*block, every, "rope_type " + rope_type_of(*block), options.ignored_keys);
   }
+  note_ignored(config, options.ignored_keys, result);
+  if (block && !nested) note_ignored(*block, options.ignored_keys, result);
   for (const auto& [name, own] : blocks) {
     refuse_unread(own, every, "rope_type " + rope_type_of(own), options.ignored_keys);
+    note_ignored(own, options.ignored_keys, result);
   }
   return result;
 }
 
 }  // namespace detail
 
-/// The rotation that a parsed config.json describes. Throws error as said above.
+/// The rotation that a parsed config.json describes. Throws error as said above, and where it nests deeper than 64
+/// levels.
 inline rope from_huggingface(const nlohmann::json& config, const huggingface_options& options = {}) {
+  detail::require_shallow(config, "");
   return detail::read_rope(config, options);
 }
 
-/// The same of the file's text. Throws error also where it is not JSON, nests deeper than 64 levels or repeats a key.
+/// The same of the file's text. Throws error also where it is not JSON or repeats a key.
 inline rope from_huggingface_text(const std::string& text, const huggingface_options& options = {}) {
   return detail::read_rope(detail::parse_config(text), options);
 }
 
-/// The same of a file. Throws error also where it cannot be read.
+/// The same of a file on disk. Throws error also where it cannot be read; of a pipe, read its text.
 inline rope from_huggingface_file(const std::string& path, const huggingface_options& options = {}) {
   const detail::mapped_file file("from_huggingface_file", path.c_str());
   if (file.size() == 0) return from_huggingface_text("", options);  // data() is null

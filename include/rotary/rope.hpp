@@ -139,6 +139,9 @@ struct rope {
   std::vector<std::size_t> type_of_layer = {};
   std::int64_t max_position_embeddings = 0;  ///< tokens; 0 where the files do not state it
   std::vector<origin> origins = {};
+  /// Keys of the files, with their paths, that the caller said to ignore and that nothing here was read from. One that
+  /// was named and is not listed had no effect: it is misspelt, absent from this model, or honoured.
+  std::vector<std::string> ignored_keys = {};
 
   /// Throws error if there is no such layer. Where type_of_layer is empty and there is one type, every index is of it:
   /// the files may not state the number of layers.
@@ -161,6 +164,14 @@ struct rope {
 };
 
 namespace detail {
+
+/// Whether a number of a model's files is 0 or has a magnitude from 1e-60 to 1e60. Those of models are far from either
+/// end, and whatever the policies make of such numbers and of lengths up to 2^40 is finite, not 0 and not subnormal.
+inline bool is_moderate(double value) {
+  const double magnitude = value < 0.0 ? -value : value;
+  return value == 0.0 || (is_finite(value) && magnitude >= 1e-60 && magnitude <= 1e60);
+}
+constexpr const char* moderate_range = "of a magnitude from 1e-60 to 1e60";
 
 /// What readers call last: throws error naming `function` and the field unless the block lies in the head, the sections
 /// cover the pairs, and the policy accepts its parameters at every length.

@@ -90,17 +90,24 @@ inline policy_description describe(const scaling& policy) {
   return std::visit([](const auto& p) { return detail::describe(p); }, policy);
 }
 
-namespace detail {
-
-inline std::string decimal(double value) {
-  char text[32];
+/// Up to `digits` significant digits, no trailing zeros.
+inline std::string decimal(double value, int digits = 10) {
+  char text[40];
 #if ROTARY_GNU
-  __builtin_snprintf(text, sizeof text, "%.10g", value);
+  __builtin_snprintf(text, sizeof text, "%.*g", digits, value);
 #else
-  std::snprintf(text, sizeof text, "%.10g", value);
+  std::snprintf(text, sizeof text, "%.*g", digits, value);
 #endif
   return text;
 }
+
+inline const char* name_of(pairing which) { return which == pairing::interleaved ? "interleaved" : "split_half"; }
+inline const char* name_of(mrope_layout how) {
+  if (how == mrope_layout::chunked) return "chunked";
+  return how == mrope_layout::interleaved ? "interleaved" : "height_width_alternating";
+}
+
+namespace detail {
 
 /// Where the value of a field came from, in brackets; empty where nobody noted it.
 inline std::string source_of(const std::vector<origin>& origins, const std::string& field) {
@@ -108,11 +115,6 @@ inline std::string source_of(const std::vector<origin>& origins, const std::stri
     if (from.field == field) return "  [" + from.source + "]";
   }
   return "";
-}
-
-inline const char* layout_name(mrope_layout how) {
-  if (how == mrope_layout::chunked) return "chunked";
-  return how == mrope_layout::interleaved ? "interleaved" : "height_width_alternating";
 }
 
 /// The layers of a type: "0-4, 6-10".
@@ -137,13 +139,13 @@ inline std::string layers_of_type(const rope& model, std::size_t type) {
 inline std::string summary(const scaling& policy) {
   const policy_description own = describe(policy);
   std::string text = own.name;
-  for (const policy_parameter& p : own.parameters) text += std::string(" ") + p.name + " " + detail::decimal(p.value);
+  for (const policy_parameter& p : own.parameters) text += std::string(" ") + p.name + " " + decimal(p.value);
   for (const policy_list& of_pairs : own.lists) {
     const list<double>& values = of_pairs.values;
     text += std::string(" ") + of_pairs.name + " (" + std::to_string(values.size());
     if (!values.empty()) {
       const auto range = std::minmax_element(values.begin(), values.end());
-      text += " from " + detail::decimal(*range.first) + " to " + detail::decimal(*range.second);
+      text += " from " + decimal(*range.first) + " to " + decimal(*range.second);
     }
     text += ")";
   }
@@ -154,7 +156,7 @@ inline std::string summary(const scaling& policy) {
 inline std::string summary(const query_temperature& temperature) {
   const std::string tokens = std::to_string(temperature.length) + " tokens";
   if (temperature.how == query_temperature::rule::log_n) return "log_n from " + tokens;
-  return "stepped, scale " + detail::decimal(temperature.scale) + ", every " + tokens + ", first " +
+  return "stepped, scale " + decimal(temperature.scale) + ", every " + tokens + ", first " +
          std::to_string(temperature.first);
 }
 
@@ -167,14 +169,14 @@ inline std::string summary_of_layer(const layer_rope& layer) {
   std::string text = line("head_dim", std::to_string(layer.head_dim));
   if (layer.rotates()) {
     text += line("rotary_dim", std::to_string(layer.rotary_dim) + " from channel " + std::to_string(layer.offset));
-    text += line("pairing", layer.pairing == pairing::interleaved ? "interleaved" : "split_half");
+    text += line("pairing", name_of(layer.pairing));
     text += line("rope_theta", decimal(layer.rope_theta));
     text += line("scaling", summary(layer.scaling));
   } else {
     text += line("rotary_dim", "0 (no rotation)");
   }
   if (layer.mrope) {
-    std::string sections = layout_name(layer.mrope->layout);
+    std::string sections = name_of(layer.mrope->layout);
     for (const std::size_t section : layer.mrope->section) sections += " " + std::to_string(section);
     text += line("mrope", sections);
   }
@@ -196,6 +198,7 @@ inline std::string summary(const rope& model) {
     text += "max_position_embeddings: " + std::to_string(model.max_position_embeddings) +
             detail::source_of(model.origins, "max_position_embeddings") + "\n";
   }
+  for (const std::string& key : model.ignored_keys) text += "ignored: " + key + "\n";
   for (std::size_t type = 0; type < model.types.size(); ++type) {
     text += "layers of type " + model.types[type].name + ": " + detail::layers_of_type(model, type) + "\n" +
             detail::summary_of_layer(model.types[type]);

@@ -38,6 +38,8 @@ const char* architecture_of(const std::string& model_type) {
                                                            {"deepseek_v2", "deepseek2"},
                                                            {"deepseek_v3", "deepseek2"},
                                                            {"ernie4_5", "ernie4_5"},
+                                                           {"exaone", "exaone"},
+                                                           {"exaone4", "exaone4"},
                                                            {"falcon", "falcon"},
                                                            {"falcon_h1", "falcon-h1"},
                                                            {"gemma", "gemma"},
@@ -52,6 +54,7 @@ const char* architecture_of(const std::string& model_type) {
                                                            {"hunyuan_v1_moe", "hunyuan-moe"},
                                                            {"internlm2", "internlm2"},
                                                            {"kimi_k2", "deepseek2"},
+                                                           {"lfm2", "lfm2"},
                                                            {"llama", "llama"},
                                                            {"llama4_text", "llama4"},
                                                            {"mimo_v2_flash", "mimo2"},
@@ -142,8 +145,6 @@ const difference differences[] = {
 };
 constexpr std::size_t known_differences = sizeof differences / sizeof differences[0];
 
-const char* name_of(pairing how) { return how == pairing::interleaved ? "interleaved" : "split_half"; }
-
 std::string number(double value, const char* format = "%.7g") {
   char text[32];
   std::snprintf(text, sizeof text, format, value);
@@ -171,10 +172,10 @@ std::string policy_of(const layer_rope& layer) {
 
 std::string pairing_of(const layer_of_model& of) {
   const char* const architecture = architecture_of(of.model_type);
-  std::string text = name_of(of.layer.pairing);
+  std::string text = rotary::name_of(of.layer.pairing);
   if (architecture == nullptr) return text + " | ";
   const pairing stored = rotary::detail::find_gguf_architecture(architecture)->pairing;
-  return text + " | " + (stored == of.layer.pairing ? "same" : std::string("**") + name_of(stored) + "**");
+  return text + " | " + (stored == of.layer.pairing ? "same" : std::string("**") + rotary::name_of(stored) + "**");
 }
 
 json block_of(const json& config, const std::string& layer) {

@@ -32,15 +32,6 @@ unsigned long long sum_of(const rotary::gguf_view& view) {
   return sum;
 }
 
-void use(const rotary::rope& rope) {
-  for (const rotary::layer_rope& type : rope.types) {
-    type.spectrum(1);
-    type.spectrum(1000000);
-    type.axes();
-  }
-  if (!rope.type_of_layer.empty()) rope.layer(rope.type_of_layer.size() - 1);
-}
-
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -140,6 +140,52 @@ TEST(Configs, OfADirectory) {
   expect_refused("/", {"/config.json", "no such file", "GGUF"});
 }
 
+// ROTARY_INSPECT is called through `bash`, which has process substitution, and by `timeout`, which ends with 124.
+tool::result run_in_bash(const std::string& script) {
+  const scratch files;
+  const std::string text = "inspect() { timeout 20 '" + std::string(ROTARY_INSPECT) + "' \"$@\"; }\n" + script;
+  const std::string command =
+      "bash '" + files.file("script", text) + "' >" + files / "out" + " 2>" + files / "err" + " </dev/null";
+  const int status = std::system(command.c_str());
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, tool::contents(files / "out"), tool::contents(files / "err")};
+}
+
+TEST(Pipes, OutOfWhichAConfigComes) {
+  const scratch files;
+  const std::string config = config_file("llama-3.1-8b"), wanted = run(config).out, fifo = files / "fifo";
+  ASSERT_NE(wanted.find("rope_theta: 500000"), std::string::npos);
+  for (const std::string& script :
+       {"cat " + config + " | inspect /dev/stdin", "inspect <(cat " + config + ")", "inspect /dev/stdin <" + config,
+        "(head -c 300 " + config + "; sleep 0.2; tail -c +301 " + config + ") | inspect /dev/stdin",
+        "mkfifo " + fifo + "; (cat " + config + " >" + fifo + ") & sleep 0.2; inspect " + fifo}) {
+    SCOPED_TRACE(script);
+    const tool::result got = run_in_bash(script);
+    EXPECT_EQ(got.status, 0) << got.err;
+    EXPECT_EQ(got.out, wanted);
+  }
+  const tool::result two = run_in_bash("inspect <(cat " + config + ") --compare <(cat " + config + ")");
+  EXPECT_NE(two.out.find("all settings are the same"), std::string::npos) << two.err;
+}
+
+TEST(Pipes, ThatAreRefused) {
+  const scratch files;
+  const std::string fifo = files / "fifo";
+  const std::map<std::string, const char*> said = {
+      {"(printf GGUF; head -c 100000 /dev/zero) | inspect /dev/stdin", "/dev/stdin: a GGUF file comes out"},
+      {"(printf GG; sleep 0.1; printf UF) | inspect /dev/stdin", "save it on disk"},
+      {"inspect /dev/stdin", "/dev/stdin: it is empty"},
+      {"mkfifo " + fifo + "; inspect " + fifo, "it is empty: nothing was written"},
+      {"inspect /dev/zero", "/dev/zero: more than 16 MiB"},
+      {"printf '{\"a\": ' | inspect /dev/stdin", "must be complete JSON"}};
+  for (const auto& [script, text] : said) {
+    SCOPED_TRACE(script);
+    const tool::result got = run_in_bash(script);
+    EXPECT_EQ(got.status, 2);
+    EXPECT_EQ(got.out, "");
+    EXPECT_NE(got.err.find(text), std::string::npos) << got.err;
+  }
+}
+
 TEST(Configs, NamesThatAreNotUtf8) {
   const scratch files;
   const std::string path = files.file("a\xff.json", tool::contents(config_file("stablelm-3b-4e1t")));
@@ -324,6 +370,45 @@ TEST(Text, NamesTheKeyOfEachValueAndListsEachPair) {
   expect_said(config_file("qwen3-vl-8b"), {"  pair  axis   wavelength", "\n     4     1 "});
 }
 
+// Where the first `columns` numbers of each line that starts with the number of a pair end; one set a line.
+std::set<std::vector<std::size_t>> column_ends(const std::string& text, std::size_t columns) {
+  std::set<std::vector<std::size_t>> ends;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t number = line.find_first_not_of(' ');
+    if (number == std::string::npos || number < 3 || line[number] < '0' || line[number] > '9') continue;
+    std::vector<std::size_t> of_line;
+    std::size_t at = number;
+    while (of_line.size() < columns && at != std::string::npos) {
+      of_line.push_back(line.find(' ', at));
+      at = line.find_first_not_of(' ', of_line.back());
+    }
+    ends.insert(of_line);
+  }
+  return ends;
+}
+
+TEST(Text, ColumnsAreAlignedWhateverTheNumbers) {
+  const scratch files;
+  const auto config = [&](const std::string& name, double theta, double factor) {
+    const json block = {{"rope_type", "linear"}, {"factor", factor}};
+    const json all = {{"model_type", "llama"}, {"head_dim", 256}, {"rope_theta", theta}, {"rope_scaling", block}};
+    return files.file(name, all.dump());
+  };
+  const std::string longest = " --context 1099511627776";
+  const std::string huge = config("huge.json", 1e60, 1e58), tiny = config("tiny.json", 1e-60, 1.0);
+  const std::string usual = config("usual.json", 1e9, 65536.0);
+  for (const std::string& path : {huge, tiny, usual}) {
+    SCOPED_TRACE(path);
+    EXPECT_EQ(column_ends(run(path + longest).out, 4).size(), 1u);
+    EXPECT_EQ(column_ends(run(path + longest).out, 4).begin()->size(), 4u);
+    for (const std::string& other : {huge, tiny, usual}) {
+      const std::string both = run(path + " --compare " + other + longest).out;
+      EXPECT_EQ(column_ends(both + "\n", 4).size(), 1u) << both;
+    }
+  }
+}
+
 // The lines of the README's example follow each other in what is printed, except where it says that it left some out.
 TEST(Text, IsAsTheReadmeShows) {
   const std::string readme = tool::contents(ROTARY_README), command = "$ rotary-inspect Llama-3.1-8B\n";
@@ -415,6 +500,19 @@ TEST(Compare, LargestAngleDifference) {
   EXPECT_EQ(got.at("different_settings").at("scaling").at(1), "none");
 }
 
+// The two differ in pair 0 alone, which turns by 1 and 1/2 a token.
+TEST(Compare, AngleDifferencesAreInRadiansAndInTurnsAndNotReduced) {
+  const scratch files;
+  const auto config = [&](const char* name, const json& block) {
+    return files.file(name, json({{"model_type", "llama"}, {"head_dim", 2}, {"rope_scaling", block}}).dump());
+  };
+  const std::string one = config("one.json", nullptr);
+  const std::string half = config("half.json", {{"rope_type", "linear"}, {"factor", 2.0}});
+  expect_said(one + " --compare " + half + " --context 70000",
+              {"largest angle difference at position 70000: 35000 rad = 5570.42 turns, of pair 0; whole turns are",
+               "angle difference, rad         turns\n", "35000       5570.42\n"});
+}
+
 TEST(Compare, SettingsInWordsAndOtherNumbersOfPairs) {
   expect_said(config_file("glm-4-9b-chat") + " --compare " + config_file("llama-3-8b"),
               {"rotary_dim: 64  |  128\n", "pairing: interleaved  |  split_half\n",
@@ -482,9 +580,21 @@ TEST(Options, PairingOfAModelTypeThatIsNotKnown) {
 TEST(Options, KeysThatAreIgnored) {
   const std::string path = config_file("syn-unknown-extra-keys");
   expect_refused(path, {"made_up", "--ignore-key"});
-  EXPECT_EQ(json_of(path + " --ignore-key made_up --ignore-key other").at("types").at(0).at("policy"), "linear");
+  const json model = json_of(path + " --ignore-key made_up");
+  EXPECT_EQ(model.at("types").at(0).at("policy"), "linear");
+  EXPECT_EQ(model.at("ignored_keys"), json({"rope_scaling.made_up"}));
+  EXPECT_NE(run(path + " --ignore-key made_up").out.find("\nignored: rope_scaling.made_up\n"), std::string::npos);
+  expect_refused(path + " --ignore-key made_up --ignore-key mode_up", {"--ignore-key is mode_up", "config.json"});
+  expect_refused(path + " --ignore-key made_up --ignore-key rope_theta", {"--ignore-key is rope_theta"});
+  const std::string other = config_file("llama-3-8b");
+  for (const std::string& both : {path + " --compare " + other, other + " --compare " + path}) {
+    EXPECT_EQ(run(both + " --ignore-key made_up").status, 0);
+  }
+  expect_refused(other + " --ignore-key made_up", {"--ignore-key is made_up"});
   const scratch files;
-  expect_refused(files.file("m.gguf", std::string("GGUF")) + " --ignore-key x", {"--ignore-key is x", "config.json"});
+  const json keys = {{"general.architecture", "llama"}, {"llama.attention.key_length", 8}};
+  expect_refused(files.file("m.gguf", gguf_writer::from_json(keys, json::object(), false)) + " --ignore-key x",
+                 {"--ignore-key is x", "config.json"});
 }
 
 TEST(Options, PoliciesThatNeedALength) {
@@ -511,6 +621,26 @@ TEST(Options, WrongOnes) {
   expect_refused("/nowhere/config.json", {"/nowhere/config.json", "no such file"});
   expect_refused(path + " --compare /nowhere/other.json", {"/nowhere/other.json", "no such file"});
   EXPECT_EQ(run("--help").status, 0);
+}
+
+TEST(Options, EmptyOnes) {
+  const std::string path = config_file("llama-3-8b");
+  for (const char* const option : {"--compare", "--plot", "--ignore-key"}) {
+    for (const char* const how : {" ''", "="}) {
+      expect_refused(path + " " + option + how, {option});
+    }
+  }
+  expect_refused(path + " --compare ''", {"--compare", "empty", "leave the option out"});
+  expect_refused("''", {"model", "empty"});
+}
+
+// By a Python that prints what it is called with.
+TEST(Options, APlotWhosePathStartsWithADash) {
+  const scratch files;
+  const std::string python = files.file("python3", std::string("#!/bin/sh\nprintf '<%s>' \"$@\" >&2\nexit 1\n"));
+  std::filesystem::permissions(python, std::filesystem::perms::owner_all);
+  expect_refused(config_file("llama-3-8b") + " --plot=-o.svg", {"<./-o.svg>", "--plot -o.svg was not drawn"},
+                 "PATH=" + files / "" + ":$PATH");
 }
 
 TEST(Options, APlotWithoutPythonSaysWhatToInstall) {

@@ -54,6 +54,13 @@ class gguf_resolver {
           "in detail/gguf_architectures.hpp. Pass the pairing for which the rows of q and k are stored.",
           printable(settings.architecture).c_str());
     }
+    if (known == nullptr && settings.architecture != printable(settings.architecture).c_str()) {
+      fail(
+          "rotary::from_gguf: \"general.architecture\" is \"%s\"; it must be at most 80 characters of printable ASCII. "
+          "The "
+          "file is damaged.",
+          printable(settings.architecture).c_str());
+    }
     gguf_architecture result = known == nullptr ? gguf_architecture{"", *stated} : *known;
     if (stated) result.pairing = *stated;
     return result;
@@ -208,11 +215,9 @@ class gguf_resolver {
   void set_theta(layer_rope& layer, bool sliding) const {
     const char* const key = first_given("rope.freq_base_swa", "rope.freq_base", sliding);
     const bool by_architecture = sliding && has(sliding_10000) && file_.numbers.count("rope.freq_base_swa") == 0;
-    const std::optional<double> stated = by_architecture ? std::nullopt : file_.number(key);
+    const std::optional<double> stated = by_architecture ? std::nullopt : file_.finite(key);
     layer.rope_theta = stated.value_or(10000.0);
-    if (!is_finite(layer.rope_theta) || layer.rope_theta <= 0.0) {
-      file_.refuse(key, layer.rope_theta, "finite and greater than 0");
-    }
+    if (layer.rope_theta <= 0.0) file_.refuse(key, layer.rope_theta, "greater than 0");
     layer.origins.push_back({"rope_theta", stated ? file_.full(key) : "default: 10000"});
   }
 

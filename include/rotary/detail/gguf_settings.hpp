@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "../rope.hpp"
 #include "gguf_cursor.hpp"
 
 namespace rotary {
@@ -99,11 +100,11 @@ struct gguf_settings {
     return result;
   }
 
-  /// Throws error unless it is finite.
+  /// Throws error unless it is finite, and moderate in size.
   std::optional<double> finite(const char* key) const {
     const std::optional<double> value = number(key);
-    if (!value || is_finite(*value)) return value;
-    refuse(key, *value, "finite");
+    if (!value || is_moderate(*value)) return value;
+    refuse(key, *value, is_finite(*value) ? moderate_range : "finite");
   }
 
   [[noreturn]] void refuse(const char* key, double value, const char* range) const {
@@ -159,6 +160,28 @@ void require_known_keys(const Lookup& file, const std::string& architecture) {
   }
 }
 
+/// Throws error on a tensor that by its name changes the rotation and that this library does not honour. llama.cpp has
+/// the three of gguf_tensors, for all layers, and blk.N.attn_rot_embd, a checkpoint's own inverse frequencies, which it
+/// does not read; other writers have blk.N.rope_freqs.weight.
+template <class Lookup>
+void require_known_tensors(const Lookup& file) {
+  for (const auto& tensor : file.tensor_names()) {
+    const std::string name(tensor);
+    bool refused = false;
+    for (const char* const part : {"rope_freqs", "rope_factors", "rot_embd"}) {
+      refused = refused || name.find(part) != std::string::npos;
+    }
+    for (const char* const known : gguf_tensors) refused = refused && name != known;
+    if (refused) {
+      fail(
+          "rotary::from_gguf: tensor \"%s\" is not known; the rotation would ignore it. Make a rotary::rope by hand "
+          "for "
+          "this model.",
+          printable(name).c_str());
+    }
+  }
+}
+
 template <class Lookup>
 gguf_settings read_gguf_settings(const Lookup& file) {
   gguf_settings settings;
@@ -168,6 +191,7 @@ gguf_settings read_gguf_settings(const Lookup& file) {
   }
   settings.architecture = *architecture;
   require_known_keys(file, settings.architecture);
+  require_known_tensors(file);
   const auto read = [&](const char* key) {
     const std::string full = settings.full(key);
     if (auto numbers = file.numbers(full)) settings.numbers.emplace(key, std::move(*numbers));

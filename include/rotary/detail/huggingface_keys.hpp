@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "../error.hpp"
+#include "../rope.hpp"
 
 namespace rotary {
 inline namespace ROTARY_ABI {
@@ -46,10 +46,28 @@ inline std::string shown(const nlohmann::json& value) {
   return text + (value.size() > 4 ? ", ...]" : "]");
 }
 
+/// How deep a config may nest, so that what walks over it needs no more stack.
+inline constexpr std::size_t most_levels = 64;
+
+[[noreturn]] inline void refuse_depth(const std::string& path) {
+  refuse(path, "nested deeper than 64 levels", "configs have fewer than ten. Remove the key");
+}
+
+/// Refuses a config that the caller parsed, with no bound on its depth.
+inline void require_shallow(const nlohmann::json& value, const std::string& path, std::size_t levels = most_levels) {
+  if (!value.is_structured()) return;
+  if (levels == 0) refuse_depth(path.empty() ? "the config" : path);
+  for (const auto& item : value.items()) {
+    const bool names_it = path.empty() && value.is_object();  // the outermost key will do
+    require_shallow(item.value(), names_it ? item.key() : path, levels - 1);
+  }
+}
+
 /// Refuses text that is not JSON, or repeats a key, or holds a number beyond double; names the key it happened at.
 class text_check {
  public:
-  explicit text_check(const std::string& text) : text_(text) {}
+  /// `path` leads to the text where it is a string in a config; empty for the config itself.
+  text_check(const std::string& text, const std::string& path) : text_(text), path_(path) {}
 
   bool null() { return true; }
   bool boolean(bool) { return true; }
@@ -71,14 +89,21 @@ class text_check {
     if (!open_.back().seen.insert(name).second) refuse(path(), "stated twice", "each key may appear once");
     return true;
   }
+  /// `position` counts the bytes read, with the end as one more.
   template <class Error>
   bool parse_error(std::size_t position, const std::string&, const Error&) {
-    const std::size_t end = position < text_.size() ? position : text_.size();
-    const std::size_t before = end == 0 ? std::string::npos : text_.find_last_of(",:[{\n", end - 1);
+    constexpr const char* permitted = "it must be complete JSON, with numbers that a double can hold (no NaN)";
+    if (text_.find_first_not_of(" \t\r\n") == std::string::npos) refuse(path(), "empty", permitted);
+    if (ended_) {
+      const std::size_t first = text_.find_first_not_of(" \t\r\n", end_of_root());
+      refuse(path(), "followed by \"" + text_.substr(first, 30) + "\"" + at_byte(first),
+             "there must be nothing behind its end");
+    }
+    if (position > text_.size()) refuse(path(), "cut off" + at_byte(text_.size()), permitted);
+    const std::size_t before = position == 0 ? std::string::npos : text_.find_last_of(",:[{\n", position - 1);
     const std::size_t first = before == std::string::npos ? 0 : before + 1;
     const std::string value = text_.substr(first, text_.find_first_of(",:]}\n", first) - first);
-    refuse(path(), "\"" + value.substr(0, 40) + "\" at byte " + std::to_string(first),
-           "it must be complete JSON, with numbers that a double can hold (no NaN)");
+    refuse(path(), "\"" + value.substr(0, 30) + "\"" + at_byte(first), permitted);
   }
 
  private:
@@ -87,21 +112,35 @@ class text_check {
     std::set<std::string> seen;
   };
 
-  static constexpr std::size_t most_levels = 64;
-
   bool enter() {
-    if (open_.size() == most_levels) {
-      refuse(path(), "nested deeper than 64 levels", "configs have fewer than ten. Remove the key");
-    }
+    if (open_.size() == most_levels) refuse_depth(path());
     open_.emplace_back();
     return true;
   }
   bool leave() {
     open_.pop_back();
+    ended_ = open_.empty();
     return true;
   }
+  /// Of an object or list that has been parsed.
+  std::size_t end_of_root() const {
+    std::size_t depth = 0;
+    bool quoted = false;
+    for (std::size_t i = 0; i < text_.size(); ++i) {
+      const char c = text_[i];
+      if (quoted && c == '\\') ++i;
+      if (c == '"') quoted = !quoted;
+      if (quoted) continue;
+      if (c == '{' || c == '[') ++depth;
+      if ((c == '}' || c == ']') && --depth == 0) return i + 1;
+    }
+    return text_.size();
+  }
+  std::string at_byte(std::size_t n) const {
+    return " at byte " + std::to_string(n) + (path_.empty() ? "" : " of the string");
+  }
   std::string path() const {
-    std::string joined;
+    std::string joined = path_;
     for (const level& at : open_) {
       if (!at.key.empty()) joined += (joined.empty() ? "" : ".") + at.key;
     }
@@ -109,11 +148,19 @@ class text_check {
   }
 
   const std::string& text_;
+  const std::string path_;
   std::vector<level> open_;
+  bool ended_ = false;  // the object or list that the text is
 };
 
-inline nlohmann::json parse_config(const std::string& text) {
-  text_check check(text);
+/// `path` as for text_check. The parser takes a NUL for the end; in UTF-16 every second byte is one.
+inline nlohmann::json parse_config(const std::string& text, const std::string& path = "") {
+  const std::size_t nul = text.find('\0');
+  if (nul != std::string::npos) {
+    refuse(path.empty() ? "the text" : path, "no UTF-8: it has a NUL at byte " + std::to_string(nul),
+           "it must be JSON in UTF-8");
+  }
+  text_check check(text, path);
   nlohmann::json::sax_parse(text, &check);
   return nlohmann::json::parse(text);
 }
@@ -142,6 +189,7 @@ class config_object {
     if (!parsed.is_number() || !is_finite(parsed.get<double>())) {
       refuse_value(key, "it must be a finite number");
     }
+    if (!is_moderate(parsed.get<double>())) refuse_value(key, std::string("it must be ") + moderate_range);
     return parsed.get<double>();
   }
   std::optional<double> positive(const char* key) const {
@@ -193,6 +241,9 @@ class config_object {
       if (!value.is_number() || !is_finite(value.get<double>())) {
         refuse(path_of(key) + "[" + std::to_string(i) + "]", shown(value), "it must be a finite number");
       }
+      if (!is_moderate(value.get<double>())) {
+        refuse(path_of(key) + "[" + std::to_string(i) + "]", shown(value), std::string("it must be ") + moderate_range);
+      }
       result.push_back(value.get<double>());
     }
     return result;
@@ -219,7 +270,7 @@ class config_object {
     std::shared_ptr<const nlohmann::json> owner = owner_;
     const nlohmann::json* object = value;
     if (value->is_string()) {
-      owner = std::make_shared<const nlohmann::json>(parse_config(value->get_ref<const std::string&>()));
+      owner = std::make_shared<const nlohmann::json>(parse_config(value->get_ref<const std::string&>(), path_of(key)));
       object = owner.get();
     }
     config_object result(*object, path_of(key));
@@ -241,7 +292,9 @@ class config_object {
   static nlohmann::json as_number(const nlohmann::json& value) {
     if (value.is_number()) return value;
     if (!value.is_string()) return nullptr;
-    return nlohmann::json::parse(value.get_ref<const std::string&>(), nullptr, false);
+    const std::string& text = value.get_ref<const std::string&>();
+    if (text.find('\0') != std::string::npos) return nullptr;  // the parser would take it for the end
+    return nlohmann::json::parse(text, nullptr, false);
   }
 
   const nlohmann::json* object_;

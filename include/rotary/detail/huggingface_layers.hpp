@@ -91,69 +91,77 @@ inline void read_theta(const model_config& from, const layer_kind* kind, const c
     return set(10000.0 * from.config.positive("rope_ratio").value_or(1.0), "10000 * rope_ratio");
   }
   const char* const own_key = kind != nullptr && kind->theta_key != nullptr ? kind->theta_key : "rope_theta";
-  if (block != nullptr) {
-    if (const auto value = block->positive("rope_theta")) {
-      const bool of_all_types = from.nested && std::string(own_key) == "rope_theta";
-      for (const char* key : {own_key, "rotary_emb_base"}) {
-        const std::optional<double> beside = from.config.positive(key);
-        if (beside && *beside != *value && !of_all_types) {
-          from.config.refuse_value(key, "it must equal " + block->path_of("rope_theta"));
-        }
-      }
-      return set(*value, block->path_of("rope_theta"));
-    }
+  const std::optional<double> in_block = block == nullptr ? std::nullopt : block->positive("rope_theta");
+  std::optional<std::pair<double, std::string>> stated;
+  if (in_block) stated.emplace(*in_block, block->path_of("rope_theta"));
+  const bool of_other_types = in_block && from.nested && std::string(own_key) == "rope_theta";
+  for (const char* key : {own_key, "rotary_emb_base", "theta"}) {
+    if (std::string(key) == "theta" && from.model.special != peculiarity::lfm2_theta) continue;
+    const std::optional<double> value = from.config.positive(key);
+    if (!value) continue;
+    if (!stated) stated.emplace(*value, from.config.path_of(key));
+    if (*value != stated->first && !of_other_types) from.config.refuse_value(key, "it must equal " + stated->second);
   }
-  const std::optional<double> own = from.config.positive(own_key), old = from.config.positive("rotary_emb_base");
-  if (own && old && *own != *old) from.config.refuse_value("rotary_emb_base", std::string("it must equal ") + own_key);
-  if (own) return set(*own, from.config.path_of(own_key));
-  if (old) return set(*old, from.config.path_of("rotary_emb_base"));
+  if (stated) return set(stated->first, stated->second);
   const double theta = kind != nullptr && kind->rope_theta != 0.0 ? kind->rope_theta : from.model.rope_theta;
   if (theta == 0.0) refuse_missing(from.config.path_of("rope_theta"), "state it: this model type has no default");
   set(theta, of_model(from));
 }
 
+/// The rotated part of a head, as the keys that were read so far state it.
+struct rotated_part {
+  double fraction = 0.0;  ///< of the head
+  std::size_t channels = 0;
+  std::string source = {};  ///< empty: no key states it
+
+  /// Throws error unless `key` states what the others do.
+  void agree(double of_head, std::size_t stated, std::string key) {
+    if (!source.empty() && stated != channels) {
+      fail("rotary::from_huggingface: %.90s makes %zu channels rotate and %.90s %zu; they must agree. Remove one.",
+           harmless(source).c_str(), channels, harmless(key).c_str(), stated);
+    }
+    fraction = of_head;
+    channels = stated;
+    source = std::move(key);
+  }
+};
+
+inline void read_fraction(const config_object& object, const char* key, std::size_t head_dim, rotated_part& part) {
+  const std::optional<double> value = object.number(key);
+  if (!value) return;
+  if (*value < 0.0 || *value > 1.0) object.refuse_value(key, "it must be in [0, 1], the part of the head that rotates");
+  part.agree(*value, rotary_dim(head_dim, *value), object.path_of(key));
+}
+
+/// The key rotary_dim, which counts channels.
+inline void read_rotated_channels(const config_object& config, std::size_t head_dim, rotated_part& part) {
+  const std::optional<std::int64_t> value = config.integer("rotary_dim", 0, most_channels);
+  if (!value) return;
+  const auto channels = static_cast<std::size_t>(*value);
+  if (channels > head_dim || channels % 2 != 0) {
+    config.refuse_value("rotary_dim", "it must be even and at most head_dim, " + std::to_string(head_dim));
+  }
+  part.agree(static_cast<double>(channels) / static_cast<double>(head_dim), channels, config.path_of("rotary_dim"));
+}
+
 /// Sets rotary_dim to the one that all keys agree on, and returns the fraction of the head that they stand for.
 inline double read_rotary_dim(const model_config& from, const config_object* block, layer_rope& layer) {
-  double fraction = from.model.partial_rotary_factor;
-  std::size_t dim = 0;
-  std::string source;
-  const auto set = [&](double value, std::size_t channels, std::string key) {
-    if (!source.empty() && channels != dim) {
-      fail("rotary::from_huggingface: %.90s makes %zu channels rotate and %.90s %zu; they must agree. Remove one.",
-           harmless(source).c_str(), dim, harmless(key).c_str(), channels);
-    }
-    fraction = value;
-    dim = channels;
-    source = std::move(key);
-  };
-  const auto read_fraction = [&](const config_object& object, const char* key) {
-    const std::optional<double> value = object.number(key);
-    if (!value) return;
-    if (*value < 0.0 || *value > 1.0)
-      object.refuse_value(key, "it must be in [0, 1], the part of the head that rotates");
-    set(*value, rotary_dim(layer.head_dim, *value), object.path_of(key));
-  };
-  if (block != nullptr) read_fraction(*block, "partial_rotary_factor");
-  const bool of_this_type = from.nested && !source.empty();
+  rotated_part part;
+  if (block != nullptr) read_fraction(*block, "partial_rotary_factor", layer.head_dim, part);
+  const bool of_this_type = from.nested && !part.source.empty();
   for (const char* key : {"partial_rotary_factor", "rotary_pct", "rotary_emb_fraction", "rope_pct", "rope_percent"}) {
-    of_this_type ? from.config.pass_over(key) : read_fraction(from.config, key);
+    of_this_type ? from.config.pass_over(key) : read_fraction(from.config, key, layer.head_dim, part);
   }
-  if (const auto value = from.config.integer("rotary_dim", 0, most_channels)) {
-    const auto channels = static_cast<std::size_t>(*value);
-    if (channels > layer.head_dim || channels % 2 != 0) {
-      from.config.refuse_value("rotary_dim", "it must be even and at most head_dim, " + std::to_string(layer.head_dim));
-    }
-    set(static_cast<double>(channels) / static_cast<double>(layer.head_dim), channels,
-        from.config.path_of("rotary_dim"));
-  }
-  if (from.model.special == peculiarity::rotary_dim_must_be_stated && source.empty() &&
+  read_rotated_channels(from.config, layer.head_dim, part);
+  if (from.model.special == peculiarity::rotary_dim_must_be_stated && part.source.empty() &&
       !from.config.raw().contains("rotary_dim")) {
     refuse_missing(from.config.path_of("rotary_dim"), "state it, or null where all of the head rotates");
   }
-  if (source.empty()) set(fraction, rotary_dim(layer.head_dim, fraction), of_model(from));
-  layer.rotary_dim = dim;
-  note(layer, "rotary_dim", source);
-  return fraction;
+  const double usual = from.model.partial_rotary_factor;
+  if (part.source.empty()) part.agree(usual, rotary_dim(layer.head_dim, usual), of_model(from));
+  layer.rotary_dim = part.channels;
+  note(layer, "rotary_dim", part.source);
+  return part.fraction;
 }
 
 /// rope_type wins over type, but a type that says mrope beside a rope_type of default is how such models are written.

@@ -43,6 +43,11 @@ inline constexpr layer_scheme rope_in_sliding_layers = {
     nullptr,
     "sliding_window_pattern",
     4};
+inline constexpr layer_scheme afmoe_layers = {
+    {{"full_attention", false, false, nullptr, 0.0}, {"sliding_attention", true, true, "rope_theta", 0.0}},
+    nullptr,
+    "global_attn_every_n_layers",
+    4};
 inline constexpr layer_kind gemma_full = {"full_attention", true, true, "rope_theta", 1e6};
 inline constexpr layer_kind gemma_sliding = {"sliding_attention", true, false, "rope_local_base_freq", 1e4};
 inline constexpr layer_scheme gemma3_layers = {{gemma_full, gemma_sliding}, nullptr, "sliding_window_pattern", 6};
@@ -82,7 +87,7 @@ enum class peculiarity : unsigned char {
   no,
   mla_softmax,                // softmax scale times g(mscale_all_dim)^2; rope_interleave may state the pairing
   llama4_temperature,         // of queries in layers that do not rotate
-  exaone_window,              // all layers rotate unless there is a sliding_window
+  exaone_window,              // all layers rotate if sliding_window is null; transformers has 4096 where it is missing
   chatglm_ratio,              // theta is 10000 * rope_ratio
   qwen1,                      // use_dynamic_ntk, use_logn_attn
   positions_must_be_stated,   // without position_embedding_type there is no rotation
@@ -90,6 +95,7 @@ enum class peculiarity : unsigned char {
   rotary_dim_must_be_stated,  // transformers takes 64 where it is missing, all of the head where it is null
   absolute_means_rope,        // published configs say so by position_embedding_type, and the model's code rotates
   widths_have_defaults,       // transformers' 4096 channels of 32 heads where neither is stated: LLaVA-1.5
+  lfm2_theta,                 // "theta" wins over rope_theta in the model's code
   phi3_su,                    // "yarn" with short_factor and long_factor means longrope
   never_rotates
 };
@@ -115,25 +121,35 @@ constexpr mrope_layout chunked = mrope_layout::chunked, interleaved = mrope_layo
 
 // A wrong pairing gives wrong results without an error: take a row from the model's own code, or leave it out.
 inline constexpr huggingface_model rows[] = {
+    {"afmoe", half, 10000.0, 1.0, 128, plain, &afmoe_layers},
     {"apertus", half, 0.0, 1.0, 0, peculiarity::scaling_must_be_stated},
     {"arcee", half, 10000.0},
+    {"aria_text", half, 10000.0},
+    {"bamba", half, 0.0, 0.5},
     {"bitnet", half, 0.0},
     {"chatglm", inter, 10000.0, 0.5, 0, peculiarity::chatglm_ratio},
     {"codegen", inter, 10000.0, 1.0, 0, peculiarity::rotary_dim_must_be_stated},
     {"cohere", inter, 0.0},
     {"cohere2", inter, 10000.0, 1.0, 0, plain, &rope_in_sliding_layers},
+    {"cwm", half, 0.0, 1.0, 128, peculiarity::scaling_must_be_stated},
     {"deepseek_v2", inter, 10000.0, 1.0, 64, mla},
     {"deepseek_v3", inter, 10000.0, 1.0, 64, mla},
     {"deepseek_v32", inter, 10000.0, 1.0, 64, mla},
+    {"diffllama", half, 10000.0},
+    {"doge", half, 0.0},
+    {"dots1", half, 10000.0},
     {"ernie4_5", inter, 0.0, 1.0, 128},
     {"ernie4_5_moe", inter, 0.0},
     {"ernie4_5_moe_vl", inter, 500000.0, 1.0, 0, plain, nullptr, alternating, {22, 22, 20}},
     {"ernie4_5_vl_moe", inter, 500000.0, 1.0, 0, plain, nullptr, alternating, {22, 22, 20}},
     {"ernie4_5_vl_moe_text", inter, 500000.0, 1.0, 0, plain, nullptr, alternating, {22, 22, 20}},
     {"esm", half, 10000.0, 1.0, 0, peculiarity::positions_must_be_stated},
+    {"exaone", half, 10000.0},
     {"exaone4", half, 10000.0, 1.0, 0, peculiarity::exaone_window, &rope_in_sliding_layers},
+    {"exaone_moe", half, 0.0, 1.0, 0, peculiarity::exaone_window, &rope_in_sliding_layers},
     {"falcon", half, 10000.0},
     {"falcon_h1", half, 0.0},
+    {"flex_olmo", half, 500000.0},
     {"gemma", half, 10000.0, 1.0, 256},
     {"gemma2", half, 10000.0, 1.0, 256},
     {"gemma3", half, 0.0, 1.0, 256, plain, &gemma3_layers},
@@ -145,7 +161,10 @@ inline constexpr huggingface_model rows[] = {
     {"glm", inter, 10000.0, 0.5, 128},
     {"glm4", inter, 10000.0, 0.5, 128},
     {"glm4_moe", half, 0.0, 0.5},
+    {"glm4_moe_lite", inter, 0.0, 1.0, 64, mla},
     {"glm4v", inter, 10000.0, 1.0, 0, plain, nullptr, chunked, {8, 12, 12}},
+    {"glm4v_moe", half, 0.0, 0.5, 0, plain, nullptr, chunked, {8, 12, 12}},
+    {"glm4v_moe_text", half, 0.0, 0.5, 0, plain, nullptr, chunked, {8, 12, 12}},
     {"glm4v_text", inter, 10000.0, 1.0, 0, plain, nullptr, chunked, {8, 12, 12}},
     {"glm_ocr", inter, 10000.0, 1.0, 0, plain, nullptr, chunked, {8, 12, 12}},
     {"glm_ocr_text", inter, 10000.0, 1.0, 0, plain, nullptr, chunked, {8, 12, 12}},
@@ -162,9 +181,14 @@ inline constexpr huggingface_model rows[] = {
     {"hunyuan_vl", half, 10000.0},
     {"hunyuan_vl_text", half, 10000.0},
     {"internlm2", half, 10000.0},
+    {"internlm3", half, 10000.0},
+    {"jais2", half, 0.0},
+    {"jetmoe", half, 0.0},
     {"kimi_k2", inter, 10000.0, 1.0, 64, mla},
     {"kimi_linear", half, 10000.0, 1.0, 64, peculiarity::never_rotates},
     {"laguna", half, 0.0, 1.0, 128},
+    {"lfm2", half, 1e6, 1.0, 0, peculiarity::lfm2_theta},
+    {"lfm2_moe", half, 1e6},
     {"llama", half, 10000.0, 1.0, 0, peculiarity::widths_have_defaults},
     {"llama4", inter, 500000.0, 1.0, 128, peculiarity::llama4_temperature, &no_rope_layers},
     {"llama4_text", inter, 500000.0, 1.0, 128, peculiarity::llama4_temperature, &no_rope_layers},
@@ -172,6 +196,7 @@ inline constexpr huggingface_model rows[] = {
     {"mimo_v2_flash", half, 0.0, 0.334, 192, plain, &mimo_layers},
     {"minicpm", half, 10000.0},
     {"minimax_m2", half, 0.0, 1.0, 128},
+    {"ministral", half, 0.0},
     {"ministral3", half, 0.0, 1.0, 128, peculiarity::scaling_must_be_stated},
     {"mistral", half, 10000.0, 1.0, 0, peculiarity::widths_have_defaults},
     {"mixtral", half, 0.0},
@@ -215,8 +240,11 @@ inline constexpr huggingface_model rows[] = {
     {"roformer", inter, 10000.0},
     {"seed_oss", half, 0.0, 1.0, 128},
     {"smollm3", half, 2e6, 1.0, 0, plain, &no_rope_layers},
+    {"solar_open", half, 0.0, 1.0, 128},
     {"stablelm", half, 10000.0, 0.25},
     {"starcoder2", half, 10000.0},
+    {"vaultgemma", half, 10000.0, 1.0, 256},
+    {"youtu", inter, 0.0, 1.0, 64, mla},
 };
 
 }  // namespace model_table

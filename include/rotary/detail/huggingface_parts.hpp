@@ -36,10 +36,17 @@ inline bool concerns_rope(const std::string& key) {
   return false;
 }
 
-/// The object that describes the language model. What stands beside it must not say otherwise.
-inline config_object text_part(config_object config, std::string& model_type) {
+inline bool is_in(const std::vector<std::string>& keys, const std::string& key) {
+  for (const std::string& one : keys) {
+    if (one == key) return true;
+  }
+  return false;
+}
+
+/// The object that describes the language model. What stands beside it must not say otherwise, unless it is ignored.
+inline config_object text_part(config_object config, const std::vector<std::string>& ignored_keys, rope& result) {
   for (;;) {
-    if (const auto type = config.word("model_type")) model_type = *type;
+    if (const auto type = config.word("model_type")) result.model_type = *type;
     std::optional<config_object> inner;
     for (const char* key : {"text_config", "thinker_config", "language_config", "llm_config"}) {
       if (!config.has(key)) continue;
@@ -51,6 +58,10 @@ inline config_object text_part(config_object config, std::string& model_type) {
       if (!concerns_rope(item.key()) || item.value().is_null()) continue;
       const auto same = inner->raw().find(item.key());
       if (same != inner->raw().end() && *same == item.value()) continue;
+      if (is_in(ignored_keys, item.key())) {
+        result.ignored_keys.push_back(config.path_of(item.key()));
+        continue;
+      }
       config.refuse_value(item.key(), "it must stand in " + inner->path() + ", which says otherwise or nothing");
     }
     config = *inner;
@@ -105,12 +116,7 @@ inline bool positions_rotate(const config_object& config, const huggingface_mode
 /// Settings under which a model has no rotary embedding, or one that no spectrum describes.
 inline bool config_rotates(const config_object& config, const huggingface_model& model,
                            const std::vector<std::string>& ignored_keys) {
-  const auto ignored = [&](const char* key) {
-    for (const std::string& ignored_key : ignored_keys) {
-      if (ignored_key == key) return true;
-    }
-    return false;
-  };
+  const auto ignored = [&](const char* key) { return is_in(ignored_keys, key); };
   for (const char* key : {"alibi", "use_alibi", "position_encoding_2d", "rotary_value"}) {
     if (!ignored(key) && config.flag(key).value_or(false)) config.refuse_value(key, "it must be false");
   }
@@ -141,12 +147,18 @@ inline bool is_nested(const config_object& block) {
 inline void refuse_unread(const config_object& object, bool (*matters)(const std::string&), const std::string& user,
                           const std::vector<std::string>& ignored_keys) {
   for (const auto& item : object.raw().items()) {
-    bool ignored = item.value().is_null() || object.was_read(item.key()) || !matters(item.key());
-    for (const std::string& key : ignored_keys) ignored = ignored || key == item.key();
-    if (!ignored) {
-      object.refuse_value(item.key(),
-                          "rotary has no use for it with " + user + ". Remove it, or name it in ignored_keys");
-    }
+    if (item.value().is_null() || object.was_read(item.key()) || !matters(item.key())) continue;
+    if (is_in(ignored_keys, item.key())) continue;
+    object.refuse_value(item.key(),
+                        "rotary has no use for it with " + user + ". Remove it, or name it in ignored_keys");
+  }
+}
+
+/// Tells the caller which of these keys were there and nobody read.
+inline void note_ignored(const config_object& object, const std::vector<std::string>& ignored_keys, rope& result) {
+  for (const auto& item : object.raw().items()) {
+    if (!is_in(ignored_keys, item.key()) || object.was_read(item.key())) continue;
+    result.ignored_keys.push_back(object.path_of(item.key()));
   }
 }
 

@@ -188,6 +188,7 @@ inline scaling read_scaling(const config_object& block, const scaling_context& c
   if (type == "ntk") {
     const double factor = required_factor(block);
     const std::optional<double> mixed_b = block.number("mixed_b");
+    if (mixed_b && *mixed_b < 0.0) block.refuse_value("mixed_b", "it must be at least 0");
     return mixed_b ? scaling(ntk_mixed{factor, *mixed_b}) : scaling(ntk_fixed{factor});
   }
   block.refuse_value(

@@ -24,8 +24,10 @@ inline namespace ROTARY_ABI {
 namespace detail {
 
 [[noreturn]] inline void fail_to_open(const char* function, const char* path) {
-  fail("rotary::%s: path is \"%.200s\"; it must be a file that can be read. Check its name and permissions.", function,
-       path);
+  fail(
+      "rotary::%s: path is \"%.200s\"; it must be a file on disk that can be read, no pipe and no directory. Check its "
+      "name and permissions.",
+      function, path);
 }
 
 #if ROTARY_POSIX
