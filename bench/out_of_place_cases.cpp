@@ -24,13 +24,13 @@ struct memory_pair {
     to = memory == nullptr ? nullptr : reinterpret_cast<To*>(static_cast<char*>(memory) + skipped);
   }
 
-  /// What every measurement of tokens with so many elements each has in common.
-  measurement like(std::size_t tokens, std::size_t elements) const {
+  /// What every measurement of so many tokens has in common.
+  measurement like(std::size_t tokens, std::size_t rotated) const {
     measurement m;
     m.refresh = [from = from, bytes = bytes] { fill<float>(from, bytes); };
     m.tokens = static_cast<double>(tokens);
-    m.elements = static_cast<double>(elements);
-    m.bytes = m.elements * (sizeof(float) + sizeof(To));
+    m.elements = static_cast<double>(rotated);
+    m.bytes = static_cast<double>(bytes / tokens) * (1.0 + 1.0 * sizeof(To) / sizeof(float));
     return m;
   }
 
@@ -57,7 +57,7 @@ group copying(std::size_t tokens) {
   g.name = std::string("f32 to ") + type_name<To>() + ", " + tokens_name(tokens);
   const memory_pair<To> memory(s.elements());
   if (memory.from == nullptr) return g;
-  const measurement like = memory.like(tokens, (s.q_heads + s.k_heads) * s.head_dim);
+  const measurement like = memory.like(tokens, (s.q_heads + s.k_heads) * s.rotary_dim);
   const std::vector<std::size_t> floors = memory.add_floors(g, like);
   const query_and_key<float> source = dense<float>(memory.from, s);
   const query_and_key<To> destination = dense<To>(memory.to, s);
@@ -83,7 +83,7 @@ group splitting(std::size_t tokens) {
   g.name = std::string("split_qkv f32 to ") + type_name<To>() + ", " + tokens_name(tokens);
   const memory_pair<To> memory(tokens * token);
   if (memory.from == nullptr) return g;
-  const measurement like = memory.like(tokens, token);
+  const measurement like = memory.like(tokens, (query_heads + key_heads) * dim);
   const std::vector<std::size_t> floors = memory.add_floors(g, like);
   const auto packed = rotary::thd(static_cast<const float*>(memory.from), tokens, all_heads, dim);
   To* const k_memory = memory.to + tokens * query_heads * dim;

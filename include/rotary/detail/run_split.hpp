@@ -93,9 +93,10 @@ inline void check_split_memory(const tensor_shape& packed, split_output (&output
   }
 }
 
-/// How many tokens are taken at a time: so many that q, k and v of them are taken from the nearest caches.
+/// How many tokens are taken at a time: few, so that packed is read in its order; not one by one, since every change
+/// from q to k to v begins new streams of memory, which the processor takes some lines to recognise.
 inline std::size_t tokens_at_a_time(const tensor_shape& packed) {
-  constexpr std::size_t room = std::size_t{1} << 17;  // bytes
+  constexpr std::size_t room = std::size_t{1} << 19;  // bytes, half of a second cache
   const std::size_t token = packed.heads * packed.head_dim * packed.element_size;
   return token < room ? room / token : 1;
 }
