@@ -1,6 +1,7 @@
 // split_qkv: q, k and v of all layouts and types against rotate, copies and the definition; slices, memory, refusals.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <rotary/rotary.hpp>
@@ -180,6 +181,23 @@ TEST(SplitQkv, InMoreSlicesThanHeads) {
     rotary::split_qkv(packed, got.q.view, got.k.view, got.v.view, rows, 3, s.how, {index, count});
   }
   EXPECT_TRUE(got.bytes() == expected.bytes());
+}
+
+// Else two threads would meet.
+TEST(SplitQkv, WritesNothingInTwoSlices) {
+  const scene& s = scenes[5];
+  const std::vector<float> x = numbers<float>(s.count(), 12);
+  const table<float> rows(s.spectrum(), 100);
+  destinations<float, float, bfloat16> got(s);
+  std::vector<int> writers(got.bytes().size(), 0);
+  for (std::size_t index = 0; index < 13; ++index) {
+    got.reset();
+    rotary::split_qkv(rotary::bshd(x.data(), s.batch, s.tokens, s.heads(), s.head_dim), got.q.view, got.k.view,
+                      got.v.view, rows, 0, s.how, {index, 13});
+    const std::string bytes = got.bytes();
+    for (std::size_t i = 0; i < bytes.size(); ++i) writers[i] += bytes[i] != '\xa5';
+  }
+  EXPECT_EQ(*std::max_element(writers.begin(), writers.end()), 1);
 }
 
 TEST(SplitQkv, TakesAStepForTheBatchOrForAllSequences) {
