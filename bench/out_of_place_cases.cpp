@@ -1,3 +1,5 @@
+#include <rotary/split_qkv.hpp>
+
 #include "cases.hpp"
 #include "floors.hpp"
 #include "tensors.hpp"
@@ -7,42 +9,99 @@ namespace {
 
 constexpr rotary::pairing pairings[] = {rotary::pairing::split_half, rotary::pairing::interleaved};
 
+/// `elements` floats, and as many numbers of the type To that are made of them.
+template <class To>
+struct memory_pair {
+  std::size_t bytes;  // of the floats
+  float* from;        // null: there is not so much memory
+  To* to;
+
+  explicit memory_pair(std::size_t elements) : bytes(elements * sizeof(float)) {
+    // The destination starts at another place in its page, or its stores could be taken for those that loads wait for.
+    const std::size_t skipped = (bytes + 4095) / 4096 * 4096 + 2112;
+    void* const memory = arena(skipped + elements * sizeof(To));
+    from = static_cast<float*>(memory);
+    to = memory == nullptr ? nullptr : reinterpret_cast<To*>(static_cast<char*>(memory) + skipped);
+  }
+
+  /// What every measurement of so many tokens has in common.
+  measurement like(std::size_t tokens, std::size_t rotated) const {
+    measurement m;
+    m.refresh = [from = from, bytes = bytes] { fill<float>(from, bytes); };
+    m.tokens = static_cast<double>(tokens);
+    m.elements = static_cast<double>(rotated);
+    m.bytes = static_cast<double>(bytes / tokens) * (1.0 + 1.0 * sizeof(To) / sizeof(float));
+    return m;
+  }
+
+  /// Copies of all of it.
+  std::vector<std::size_t> add_floors(group& g, const measurement& like) const {
+    std::vector<std::size_t> floors;
+    for (const copy_floor& floor : sizeof(To) == sizeof(float) ? copies() : halving_copies()) {
+      measurement m = like;
+      m.name = floor.name;
+      m.calls = [=, pair = *this](std::size_t calls) {
+        for (std::size_t i = 0; i < calls; ++i) floor.run(pair.from, pair.to, pair.bytes);
+      };
+      floors.push_back(g.add(std::move(m)));
+    }
+    return floors;
+  }
+};
+
 template <class To>
 group copying(std::size_t tokens) {
   shape s;
   s.tokens = tokens;
   group g;
   g.name = std::string("f32 to ") + type_name<To>() + ", " + tokens_name(tokens);
-  // The destination starts at another place in its page, or its stores could be taken for those that loads wait for.
-  const std::size_t from_bytes = s.elements() * sizeof(float);
-  const std::size_t skipped = (from_bytes + 4095) / 4096 * 4096 + 2112;
-  void* const from = arena(skipped + s.elements() * sizeof(To));
-  if (from == nullptr) return g;
-  void* const to = static_cast<char*>(from) + skipped;
-
-  measurement like;
-  like.refresh = [=] { fill<float>(from, from_bytes); };
-  like.tokens = static_cast<double>(tokens);
-  like.elements = s.rotated();
-  like.bytes = like.elements * (sizeof(float) + sizeof(To));
-
-  std::vector<std::size_t> floors;
-  for (const copy_floor& floor : sizeof(To) == sizeof(float) ? copies() : halving_copies()) {
-    measurement m = like;
-    m.name = floor.name;
-    m.calls = [=](std::size_t calls) {
-      for (std::size_t i = 0; i < calls; ++i) floor.run(from, to, from_bytes);
-    };
-    floors.push_back(g.add(std::move(m)));
-  }
-  const query_and_key<float> source = dense<float>(from, s);
-  const query_and_key<To> destination = dense<To>(to, s);
+  const memory_pair<To> memory(s.elements());
+  if (memory.from == nullptr) return g;
+  const measurement like = memory.like(tokens, (s.q_heads + s.k_heads) * s.rotary_dim);
+  const std::vector<std::size_t> floors = memory.add_floors(g, like);
+  const query_and_key<float> source = dense<float>(memory.from, s);
+  const query_and_key<To> destination = dense<To>(memory.to, s);
   for (const rotary::pairing how : pairings) {
     measurement m = like;
     m.name = name_of(how);
     m.calls = rotations(source, destination, rows_for<float>(s.rotary_dim, tokens), rotary::layout(how));
     comparison c;
     c.name = std::string("f32 to ") + type_name<To>() + " " + name_of(how) + ", " + tokens_name(tokens);
+    c.measured = g.add(std::move(m));
+    c.floors = floors;
+    c.limit = 1.1;
+    g.comparisons.push_back(c);
+  }
+  return g;
+}
+
+/// Packed [tokens, 32 + 8 + 8, 128] into q, k and v.
+template <class To>
+group splitting(std::size_t tokens) {
+  constexpr std::size_t dim = 128, all_heads = query_heads + 2 * key_heads, token = all_heads * dim;
+  group g;
+  g.name = std::string("split_qkv f32 to ") + type_name<To>() + ", " + tokens_name(tokens);
+  const memory_pair<To> memory(tokens * token);
+  if (memory.from == nullptr) return g;
+  const measurement like = memory.like(tokens, (query_heads + key_heads) * dim);
+  const std::vector<std::size_t> floors = memory.add_floors(g, like);
+  const auto packed = rotary::thd(static_cast<const float*>(memory.from), tokens, all_heads, dim);
+  To* const k_memory = memory.to + tokens * query_heads * dim;
+  const auto q = rotary::thd(memory.to, tokens, query_heads, dim);
+  const auto k = rotary::thd(k_memory, tokens, key_heads, dim);
+  const auto v = rotary::thd(k_memory + tokens * key_heads * dim, tokens, key_heads, dim);
+  const rotary::table<float>& rows = rows_for<float>(dim, tokens);
+  for (const rotary::pairing how : pairings) {
+    measurement m = like;
+    m.name = name_of(how);
+    m.calls = [=, &rows, position = std::size_t{0}](std::size_t calls) mutable {
+      for (std::size_t i = 0; i < calls; ++i) {
+        position = position + 2 * tokens <= rows.size() ? position + tokens : 0;
+        rotary::split_qkv(packed, q, k, v, rows, position, how);
+      }
+    };
+    comparison c;
+    c.name = g.name.substr(0, g.name.find(',')) + " " + name_of(how) + ", " + tokens_name(tokens);
     c.measured = g.add(std::move(m));
     c.floors = floors;
     c.limit = 1.1;
@@ -60,6 +119,10 @@ std::vector<group_maker> out_of_place_groups(bool quick) {
   for (const std::size_t tokens : sizes) {
     groups.push_back([=] { return copying<float>(tokens); });
     groups.push_back([=] { return copying<rotary::bfloat16>(tokens); });
+  }
+  for (const std::size_t tokens : {std::size_t{512}, std::size_t{4096}}) {
+    groups.push_back([=] { return splitting<float>(tokens); });
+    groups.push_back([=] { return splitting<rotary::bfloat16>(tokens); });
   }
   return groups;
 }

@@ -1,6 +1,5 @@
 // append: rows of all kinds, values, conversions, memory, and what it refuses.
 #include <gtest/gtest.h>
-#include <sys/mman.h>
 
 #include <algorithm>
 #include <cmath>
@@ -268,6 +267,24 @@ TEST(AppendConversions, OfTiesAndTheirNeighboursToSixteenBits) {
   expect_converted<bfloat16>();
 }
 
+// Close to the middle of two 16-bit numbers, where a float in between would be that middle.
+template <class To>
+void expect_doubles_rounded_once(double middle) {
+  std::vector<double> all;
+  for (int i = 0; i < 64; ++i) all.push_back(middle * (i % 2 == 0 ? 1 + 1e-12 : 1 - 1e-12) * (i % 4 < 2 ? 1 : -1));
+  backends::on_each([&](rotary::backend) {
+    const std::vector<To> got = put_as_values<double, To>(all, nullptr);
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      EXPECT_EQ(got[i].bits, reference::encode(format_of<To>, static_cast<long double>(all[i]))) << i;
+    }
+  });
+}
+
+TEST(AppendConversions, OfDoublesRoundOnce) {
+  expect_doubles_rounded_once<bfloat16>(1.0 + 0x1p-8);
+  expect_doubles_rounded_once<float16>(1.0 + 3 * 0x1p-11);
+}
+
 // float8_test compares the scalar conversions with the definition.
 template <class Float8>
 void expect_float8() {
@@ -359,27 +376,6 @@ TEST(AppendMemory, NothingIsAllocated) {
   EXPECT_EQ(allocations::count, before);
   std::vector<float> counted(3);
   EXPECT_GT(allocations::count, before) << "the counter does not count";
-}
-
-// Slots 65536 elements apart, 65536 of them: products that 32 bits would wrap.
-TEST(AppendMemory, StridesBeyond32Bits) {
-  constexpr std::size_t slots = 65536, stride = 65536, bytes = slots * stride * sizeof(bfloat16);
-  void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) GTEST_SKIP() << "no address space for " << bytes << " bytes";
-  bfloat16* const data = static_cast<bfloat16*>(memory);
-  auto cache = rotary::dense_nhd(data, slots, 1, 64);
-  cache.slot_stride = static_cast<std::ptrdiff_t>(stride);
-  const std::vector<float> k = numbers<float>(3 * 64, 17);
-  const std::int64_t where[] = {65535, 32768, 1};
-  const table<float> rows(rotary::make_spectrum(64, 10000.0), 100);
-  rotary::append(rotary::thd(k.data(), 3, 1, 64), cache, {where, 3}, rows, 40);
-  std::vector<bfloat16> expected(k.size());
-  rotary::rotate(rotary::thd(k.data(), 3, 1, 64), rotary::thd(expected.data(), 3, 1, 64), rows, 40);
-  for (std::size_t i = 0; i < 3; ++i) {
-    const bfloat16* const got = data + static_cast<std::size_t>(where[i]) * stride;
-    EXPECT_EQ(std::memcmp(got, &expected[i * 64], 64 * sizeof(bfloat16)), 0) << i;
-  }
-  munmap(memory, bytes);
 }
 
 TEST(AppendNumbers, NanAndInfinityStayInTheirPair) {

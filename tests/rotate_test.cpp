@@ -1,6 +1,5 @@
 // The verbs: what they refuse, what they allow, and where they must not write.
 #include <gtest/gtest.h>
-#include <sys/mman.h>
 
 #include <Eigen/Core>
 #include <cmath>
@@ -16,6 +15,7 @@
 #include "guarded.hpp"
 #include "reference.hpp"
 #include "refusals.hpp"
+#include "sparse.hpp"
 
 // A project's own types. raw_bfloat16 is as plain as they come: bits without an operation.
 namespace project {
@@ -525,31 +525,9 @@ TEST_F(Allowed, NoPairsMeansNothingTurns) {
 
 // ---- offsets beyond 32 bits
 
-// Memory of which only a few pages are ever touched.
-class sparse {
- public:
-  explicit sparse(std::size_t bytes) : bytes_(bytes) {
-    memory_ = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  }
-  sparse(const sparse&) = delete;
-  sparse& operator=(const sparse&) = delete;
-  ~sparse() {
-    if (exists()) munmap(memory_, bytes_);
-  }
-  bool exists() const { return memory_ != MAP_FAILED; }
-  template <class T>
-  T* data() const {
-    return static_cast<T*>(memory_);
-  }
-
- private:
-  std::size_t bytes_;
-  void* memory_;
-};
-
 TEST_F(Allowed, StridesBeyond32Bits) {
   constexpr std::ptrdiff_t far = (std::ptrdiff_t{1} << 31) + 64;
-  const sparse memory((static_cast<std::size_t>(far) + 16) * sizeof(float));
+  const sparse::memory memory((static_cast<std::size_t>(far) + 16) * sizeof(float));
   if (!memory.exists()) GTEST_SKIP() << "this system gives no sparse mapping of 8 GiB";
   const std::vector<float> given = some(2 * 16);
   float* const low = memory.data<float>();
@@ -583,7 +561,7 @@ TEST_F(Allowed, StridesBeyond32Bits) {
 
 TEST_F(Allowed, SixteenBitStridesBeyond32Bits) {
   constexpr std::ptrdiff_t far = (std::ptrdiff_t{1} << 31) + 64;
-  const sparse memory((static_cast<std::size_t>(far) + 16) * 2);
+  const sparse::memory memory((static_cast<std::size_t>(far) + 16) * 2);
   if (!memory.exists()) GTEST_SKIP() << "this system gives no sparse mapping of 4 GiB";
   rotary::bfloat16* const low = memory.data<rotary::bfloat16>();
   std::vector<rotary::bfloat16> given;
@@ -598,7 +576,7 @@ TEST_F(Allowed, SixteenBitStridesBeyond32Bits) {
 
 TEST_F(Allowed, RowsBeyond32Bits) {
   constexpr std::ptrdiff_t far = (std::ptrdiff_t{1} << 31) + 64;
-  const sparse memory((static_cast<std::size_t>(far) + 16) * sizeof(float));
+  const sparse::memory memory((static_cast<std::size_t>(far) + 16) * sizeof(float));
   if (!memory.exists()) GTEST_SKIP() << "this system gives no sparse mapping of 8 GiB";
   const table_view<float> near = table_.rows(40, 2);
   float* const low = memory.data<float>();

@@ -1,6 +1,8 @@
 // Macros that windows.h, complex.h, X11 and old compilers' headers define, in front of the library's headers. The
 // standard library's own headers come first: min and max with arguments break those of GNU.
 #include <algorithm>
+#include <atomic>
+#include <condition_variable>
 #include <cstdarg>
 #include <cstddef>
 #include <cstdint>
@@ -12,10 +14,12 @@
 #include <iterator>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <new>
 #include <optional>
 #include <set>
 #include <string>
+#include <thread>
 #include <type_traits>
 #include <utility>
 #include <variant>

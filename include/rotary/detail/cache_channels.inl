@@ -32,14 +32,19 @@ ROTARY_INLINE void copy_two_vectors(const From* from, To* to) {
 /// ahead then.
 template <class From, class To>
 void copy_channels(const From* from, To* to, std::size_t count) {
-  constexpr std::size_t piece = 2 * widest<float>;
-  constexpr std::ptrdiff_t ahead = 2048;  // bytes
-  std::size_t i = 0;
-  for (; i + piece <= count; i += piece) {
-    if constexpr (!std::is_same<To, format_to_store<To>>::value) prefetch<piece>(from + i, ahead);
-    copy_two_vectors(from + i, to + i);
+  using stored = format_to_store<To>;
+  if constexpr (std::is_same<From, double>::value || std::is_same<stored, double>::value) {
+    convert_channels(from, reinterpret_cast<stored*>(to), count);  // by way of float they would be rounded twice
+  } else {
+    constexpr std::size_t piece = 2 * widest<float>;
+    constexpr std::ptrdiff_t ahead = 2048;  // bytes
+    std::size_t i = 0;
+    for (; i + piece <= count; i += piece) {
+      if constexpr (!std::is_same<To, stored>::value) prefetch<piece>(from + i, ahead);
+      copy_two_vectors(from + i, to + i);
+    }
+    for (; i < count; ++i) store_scalar<float>(to + i, load_scalar<float>(from + i));
   }
-  for (; i < count; ++i) store_scalar<float>(to + i, load_scalar<float>(from + i));
 }
 
 #if ROTARY_GNU

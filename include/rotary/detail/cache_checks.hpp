@@ -91,13 +91,6 @@ inline void check_head_counts(const char* function, const char* argument, std::s
       function, argument, heads, head_dim, cache.places.heads, cache.head_dim);
 }
 
-inline void check_disjoint(const char* function, const char* first, const tensor_shape& a, const extent& in_a,
-                           const char* second, const tensor_shape& b, const extent& in_b) {
-  if (disjoint(a, in_a, b, in_b)) return;
-  fail("rotary::%s: %s and %s overlap; they must be disjoint. Keep them in memory of their own.", function, first,
-       second);
-}
-
 }  // namespace detail
 }  // namespace ROTARY_ABI
 }  // namespace rotary

@@ -12,17 +12,6 @@ namespace rotary {
 inline namespace ROTARY_ABI {
 namespace detail {
 
-/// A run's part of the tensor whose batch and tokens it counts.
-inline tensor_shape tokens_of(const tensor_shape& x, const token_run& run) {
-  const std::ptrdiff_t first = x.at(run.token / x.tokens, run.token % x.tokens, run.head);
-  tensor_shape part = x;
-  part.address += static_cast<std::uintptr_t>(first) * x.element_size;
-  part.batch = 1;
-  part.tokens = run.tokens;
-  part.heads = run.heads;
-  return part;
-}
-
 /// A run's part of the cache.
 inline tensor_shape places_of(const cache_shape& cache, const token_run& run) {
   tensor_shape part = cache.places;

@@ -66,17 +66,17 @@ inline extent extent_of(const char* function, const char* argument, const tensor
 }
 
 /// A tensor that is written may not hold an element twice: it would be rotated twice.
-inline void check_written_once(const char* function, const tensor_shape& x) {
+inline void check_written_once(const char* function, const tensor_shape& x, const char* argument = "the destination") {
   const sorted_axes sorted(x);
   std::size_t reach = x.head_dim;
   for (std::size_t i = 0; i < sorted.size; ++i) {
     if (sorted.axes[i].stride < reach) {
       fail(
-          "rotary::%s: the destination has strides %lld, %lld, %lld (batch, token, head) that let heads of %zu "
+          "rotary::%s: %s has strides %lld, %lld, %lld (batch, token, head) that let heads of %zu "
           "channels overlap; a tensor that is written needs each element once. Copy it, or pass sizes of 1 for a "
           "broadcast "
           "axis.",
-          function, static_cast<long long>(x.batch_stride), static_cast<long long>(x.token_stride),
+          function, argument, static_cast<long long>(x.batch_stride), static_cast<long long>(x.token_stride),
           static_cast<long long>(x.head_stride), x.head_dim);
     }
     reach += (sorted.axes[i].count - 1) * sorted.axes[i].stride;
@@ -125,6 +125,13 @@ inline bool disjoint(const tensor_shape& a, const extent& in_a, const tensor_sha
   const std::size_t apart = in_b.low >= in_a.low ? (in_b.low - in_a.low) % period  // from a run of a to one of b
                                                  : (period - (in_a.low - in_b.low) % period) % period;
   return apart >= of_a.length && period - apart >= of_b.length;
+}
+
+inline void check_disjoint(const char* function, const char* first, const tensor_shape& a, const extent& in_a,
+                           const char* second, const tensor_shape& b, const extent& in_b) {
+  if (disjoint(a, in_a, b, in_b)) return;
+  fail("rotary::%s: %s and %s overlap; they must be disjoint. Keep them in memory of their own.", function, first,
+       second);
 }
 
 inline void check_same_sizes(const char* function, const tensor_shape& from, const tensor_shape& to) {

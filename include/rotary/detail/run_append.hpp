@@ -3,6 +3,7 @@
 #define ROTARY_DETAIL_RUN_APPEND_HPP
 
 #include "cache_runs.hpp"
+#include "channel_copy.hpp"
 
 namespace rotary {
 inline namespace ROTARY_ABI {
@@ -48,17 +49,10 @@ constexpr std::size_t live_tokens = 16;
 /// Rotates part of a call's keys where they are.
 template <class T, class Row>
 void rotate_run(rotation_job job, const tensor_shape& keys, const positions& where) {
-  using formats = compute<T, T, Row>;
   job.from = job.to = keys;
   job.where = where;
   job.copies_outside = job.streams = false;
-  if (job.table.pairs == 0) return;
-#if ROTARY_X86
-  if constexpr (formats::half) {
-    if (half_arithmetic()) return walk<false, T, T, Row, float16>(job);
-  }
-#endif
-  walk<false, T, T, Row, typename formats::type>(job);
+  if (job.table.pairs != 0) walk_unscaled<false, T, T, Row>(job);
 }
 
 /// Rotates keys into their slots. C: what to compute in.
@@ -92,59 +86,6 @@ void put_keys(const cache_writing& keys, rotation_job job, const token_runs& run
     });
   }
 }
-
-/// From values to places of a cache, or to floats that are to be quantised: bit for bit where the types are the same.
-template <class From, class To>
-class channel_copy {
-  static constexpr bool same = std::is_same<From, To>::value;
-  // The same type as bits: of floats, since those are not converted.
-  using read = std::conditional_t<same, float, From>;
-  using written = std::conditional_t<same, float, To>;
-
- public:
-  /// Streams: whole cache lines, to be written past the caches.
-  explicit channel_copy(bool streams)
-      : streams_(streams), copy_(select_copy<read, written>()), stream_(select_copy<read, streamed<written>>()) {}
-
-  void operator()(const tensor_shape& from, const tensor_shape& to) const {
-    std::size_t count = from.head_dim, heads = from.heads, tokens = from.tokens;
-    if (heads == 1 || (is_dense(from.head_stride, count) && is_dense(to.head_stride, count))) {
-      count *= heads;
-      heads = 1;
-      if (is_dense(from.token_stride, count) && is_dense(to.token_stride, count)) {
-        count *= tokens;
-        tokens = 1;
-      }
-    }
-    for (std::size_t t = 0; t < tokens; ++t) {
-      for (std::size_t h = 0; h < heads; ++h) {
-        put(reinterpret_cast<const From*>(from.address) + from.at(0, t, h),
-            reinterpret_cast<To*>(to.address) + to.at(0, t, h), count);
-      }
-    }
-    if (streams_) finish_streams();
-  }
-
- private:
-  static bool is_dense(std::ptrdiff_t stride, std::size_t count) {
-    return stride == static_cast<std::ptrdiff_t>(count);
-  }
-
-  void put(const From* from, To* to, std::size_t count) const {
-    if (same && !streams_) {
-      std::memcpy(static_cast<void*>(to), from, count * sizeof(To));
-      return;
-    }
-    if (same) count = count * sizeof(To) / sizeof(float);
-    const auto* const first = reinterpret_cast<const read*>(from);
-    if (streams_) return stream_(first, reinterpret_cast<streamed<written>*>(to), count);
-    copy_(first, reinterpret_cast<written*>(to), count);
-  }
-
-  bool streams_;
-  copy_kernel<read, written> copy_;
-  copy_kernel<read, streamed<written>> stream_;
-};
 
 /// Puts values into their slots.
 template <class From, class To>
@@ -254,19 +195,6 @@ void run_append(const char* function, const tensor_view<From>& k, const cache_vi
     put_keys<Live, typename formats::type, from, to, format_of<Row>>(keys, job, runs, part);
   }
   values.put(slot_ids, part);
-}
-
-/// The position of a step's row for each token of k, as for a rotation.
-template <class Row>
-positions rows_of_step(const char* function, const tensor_shape& k, const step_table<Row>& step) {
-  const bool shared = step.size() == k.tokens, empty = k.batch == 0 || k.tokens == 0;
-  if (!shared && !empty && (multiply_overflows(k.batch, k.tokens) || step.size() != k.batch * k.tokens)) {
-    fail(
-        "rotary::%s: the step_table has %zu rows; k has %zu sequences of %zu tokens. Assign tokens or batch * tokens "
-        "positions.",
-        function, step.size(), k.batch, k.tokens);
-  }
-  return shared ? positions(0) : positions::one_row_a_token();
 }
 
 }  // namespace detail

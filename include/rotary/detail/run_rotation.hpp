@@ -66,6 +66,18 @@ void walk(const rotation_job& job) {
   tensor_walk<From, To, Row, C>(job, kernels_for<TwoTensors, From, To, Row, C>(job.how, job.streams)).run();
 }
 
+/// A job whose factors are 1, in the compute type.
+template <bool TwoTensors, class From, class To, class Row>
+void walk_unscaled(const rotation_job& job) {
+  using formats = compute<From, To, Row>;
+#if ROTARY_X86
+  if constexpr (formats::half) {
+    if (half_arithmetic()) return walk<TwoTensors, From, To, Row, float16>(job);
+  }
+#endif
+  walk<TwoTensors, From, To, Row, typename formats::type>(job);
+}
+
 /// The multiplier of the rows that makes the verb: R has magnitude m, its transpose too, and its inverse is R^T / m^2.
 /// It is applied in the compute type, whose normal numbers lie between `least` and `most`.
 inline double row_factor(verb which, double magnitude, double scale, double least, double most) {
@@ -180,18 +192,23 @@ ROTARY_INLINE void run_rotation(const tensor_view<From>& from, const tensor_view
 }
 
 /// Row t for token t of every sequence if the step has just that many rows, else one row for each token of the batch.
-template <verb Verb, bool TwoTensors, class From, class To, class Row>
-void run_step(const tensor_view<From>& from, const tensor_view<To>& to, const step_table<Row>& step, const layout& how,
-              const slice& part, double scale) {
-  const bool shared = step.size() == from.tokens;
-  const bool empty = from.batch == 0 || from.tokens == 0 || from.heads == 0 || from.head_dim == 0;
-  if (!shared && !empty && (multiply_overflows(from.batch, from.tokens) || step.size() != from.batch * from.tokens)) {
+template <class Row>
+ROTARY_INLINE positions rows_of_step(const char* function, const tensor_shape& x, const step_table<Row>& step) {
+  const bool shared = step.size() == x.tokens;
+  const bool empty = x.batch == 0 || x.tokens == 0 || x.heads == 0 || x.head_dim == 0;
+  if (!shared && !empty && (multiply_overflows(x.batch, x.tokens) || step.size() != x.batch * x.tokens)) {
     fail(
         "rotary::%s: the step_table has %zu rows; the view has %zu sequences of %zu tokens. Assign tokens or batch "
         "* tokens positions.",
-        name_of(Verb), step.size(), from.batch, from.tokens);
+        function, step.size(), x.batch, x.tokens);
   }
-  const positions where = shared ? positions(0) : positions::one_row_a_token();
+  return shared ? positions(0) : positions::one_row_a_token();
+}
+
+template <verb Verb, bool TwoTensors, class From, class To, class Row>
+void run_step(const tensor_view<From>& from, const tensor_view<To>& to, const step_table<Row>& step, const layout& how,
+              const slice& part, double scale) {
+  const positions where = rows_of_step(name_of(Verb), shape_of(from), step);
   run_rotation<Verb, TwoTensors>(from, to, step.view(), where, how, part, scale);
 }
 

@@ -18,6 +18,17 @@ struct token_run {
   bool skipped;  // there is no slot
 };
 
+/// A run's part of the tensor whose batch and tokens it counts.
+inline tensor_shape tokens_of(const tensor_shape& x, const token_run& run) {
+  const std::ptrdiff_t first = x.at(run.token / x.tokens, run.token % x.tokens, run.head);
+  tensor_shape part = x;
+  part.address += static_cast<std::uintptr_t>(first) * x.element_size;
+  part.batch = 1;
+  part.tokens = run.tokens;
+  part.heads = run.heads;
+  return part;
+}
+
 constexpr std::size_t no_limit = static_cast<std::size_t>(-1);
 
 /// The tokens of one call in their order.
