@@ -43,7 +43,6 @@ struct split_output {
     all.to.heads = packed_heads;
     choose_memory_habits(all, false);
     job.ahead = all.ahead;
-    job.by_address = all.by_address;
     job.streams = all.streams;
   }
 };
