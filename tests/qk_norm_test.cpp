@@ -188,11 +188,12 @@ TYPED_TEST(QkNorm, IsTheFormulaOnEveryBackend) {
     const std::vector<float> weight = numbers<float>(s.head_dim, 4, 2.0);
     std::vector<float> factors;
     for (std::size_t i = 0; i < s.all(); ++i) factors.push_back(0.75f + 0.125f * static_cast<float>(i % 7));
-    for (const norm_order order : {norm_order::before_rotation, norm_order::after_rotation}) {
+    for (const norm_order order : {norm_order::before_rotation, norm_order::after_rotation, norm_order::none}) {
       for (const bool one_plus : {false, true}) {
-        SCOPED_TRACE(std::to_string(s.head_dim) + s.axes +
-                     (order == norm_order::after_rotation ? " after" : " before") + (one_plus ? " 1 + w" : " w"));
-        const rms_norm<float> norm{weight.data(), s.head_dim, 1e-5, one_plus, order};
+        SCOPED_TRACE(std::to_string(s.head_dim) + s.axes + " order " + std::to_string(static_cast<int>(order)) +
+                     (one_plus ? " 1 + w" : " w"));
+        rms_norm<float> norm{weight.data(), s.head_dim, 1e-5, one_plus, order};
+        if (order == norm_order::none) norm = rotary::no_norm;
         backends::on_each([&](rotary::backend) {
           guarded::array<T> got(s.elements());
           std::copy(x.begin(), x.end(), got.begin());
@@ -527,6 +528,7 @@ TEST(QkNormRefuses, ANormThatDoesNotFit) {
   expect_refused_after([](call& c) { c.norm.weight = nullptr; }, {"norm.weight is a null pointer", "norm.size 64"});
   expect_refused_after([](call& c) { c.norm = {nullptr, 0, 1e-6, true}; }, {"null pointer", "norm.one_plus true"});
   expect_refused_after([](call& c) { c.norm.size = 32; }, {"norm.size is 32", "head_dim = 64"});
+  expect_refused_after([](call& c) { c.norm.order = norm_order::none; }, {"norm.order is none"});
   expect_refused_after([](call& c) { c.norm.size = 0; }, {"norm.size is 0", "head_dim = 64"});
   for (const double eps : {-1e-6, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
     expect_refused_after([eps](call& c) { c.norm.eps = eps; }, {"norm.eps is", "0 or more"});

@@ -12,9 +12,9 @@
 namespace rotary {
 inline namespace ROTARY_ABI {
 
-/// Normalises each head of [batch, tokens, heads, head_dim] by `norm` (the formula is there), before or after it is
-/// rotated as `rotate` does, and multiplies all its channels by `scale`, in place. Channels outside the rotated block
-/// are normalised and scaled as well.
+/// Normalises each head of [batch, tokens, heads, head_dim] by `norm` (the formula is there; `no_norm` for none),
+/// before or after it is rotated as `rotate` does, and multiplies all its channels by `scale`, in place. Channels
+/// outside the rotated block are normalised and scaled as well.
 ///
 /// Computes in float, or in double where the data or the table are double, and rounds once to nearest even. In units
 /// of |a cos| + |b sin| of a pair, a result in float is within (head_dim / 32 + 11) * 2^-24 of the exact one.

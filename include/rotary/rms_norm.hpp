@@ -10,7 +10,8 @@ inline namespace ROTARY_ABI {
 
 enum class norm_order : unsigned char {
   before_rotation,  ///< Qwen3, Gemma-3
-  after_rotation    ///< Hunyuan; Llama-4, whose norm has no weight
+  after_rotation,   ///< Hunyuan; Llama-4, whose norm has no weight
+  none              ///< rotation and scale alone
 };
 
 /// RMSNorm of each head by itself: channel i of a head becomes
@@ -28,6 +29,9 @@ struct rms_norm {
   bool one_plus = false;  ///< multiply by 1 + weight[i]: Gemma
   norm_order order = norm_order::before_rotation;
 };
+
+/// For models that have a temperature of queries but no norm: Ministral-3.
+inline constexpr rms_norm<> no_norm = {nullptr, 0, 0.0, false, norm_order::none};
 
 /// A multiplier of whole heads, channels that do not rotate too: one for all tokens, and one of each. Converts from a
 /// number. For the temperature of Llama-4 and Ministral-3, fill the array once per forward pass with

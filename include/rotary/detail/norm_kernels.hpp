@@ -2,6 +2,7 @@
 #ifndef ROTARY_DETAIL_NORM_KERNELS_HPP
 #define ROTARY_DETAIL_NORM_KERNELS_HPP
 
+#include "../rms_norm.hpp"
 #include "dispatch.hpp"
 
 namespace rotary {
@@ -30,7 +31,7 @@ struct pair_factors {
 /// What the heads of a token are multiplied by: weight, cos and sin, and scale in one.
 template <class C>
 struct norm_row {
-  C* squares;  // [channels]: squares, before they are summed, if the grid is weighted
+  C* squares;  // [channels]: squares, before they are summed, for a norm after the rotation
   pair_factors<C> turn;
   C* outside;  // [channels - 2 * pairs]
 
@@ -65,7 +66,7 @@ struct norm_grid {
   head_axis inner, outer;
   norm_sizes sizes;
   double eps;
-  bool weighted;
+  norm_order order;
   std::size_t place = 0;  // along the inner axis
 
   /// On to the next head.

@@ -174,25 +174,33 @@ ROTARY_INLINE void normalise_head(const From* from, To* to, norm_sizes sizes, co
   multiply_channels(from + behind, by, factors.outside + sizes.offset, to + behind, sizes.channels - behind);
 }
 
-/// Many heads at a time, so that none waits for its sum and its root. Those are in double, being few. Stored is To, or
-/// what is stored as To by an instruction of its own.
+/// What to multiply the next `count` heads by, but for their factors. In double, these numbers being few.
+template <class From, class To, class C>
+ROTARY_INLINE void inverse_roots(norm_grid<From, To, C> x, std::size_t count, double* by) {
+  using D = lanes<double, widest<double>>;
+  const double channels = static_cast<double>(x.sizes.channels), root = detail::sqrt(channels), eps = x.eps * channels;
+  const std::size_t whole = (count + D::size - 1) / D::size * D::size;
+  for (std::size_t k = x.order == norm_order::none ? 0 : count; k < whole; ++k) by[k] = 1.0;
+  if (x.order == norm_order::none) return;
+  for (std::size_t k = 0; k < count; ++k, x.step()) {
+    by[k] = static_cast<double>(x.order == norm_order::after_rotation
+                                    ? sum_of_squares<true, C>(x.from, x.row, x.sizes.channels)
+                                    : sum_of_squares<false, C>(x.from, x.row, x.sizes.channels));
+  }
+  for (std::size_t k = 0; k < whole; k += D::size) over_root(root, D::load(by + k), eps).store(by + k);
+}
+
+/// Many heads at a time, so that none waits for its sum and its root. Stored is To, or what is stored as To by an
+/// instruction of its own.
 template <pairing Read, pairing Write, class Stored, class From, class To, class C>
 void normalise_heads(const norm_grid<From, To, C>& grid) {
-  using D = lanes<double, widest<double>>;
   constexpr std::size_t together = norm_grid<From, To, C>::together;
   const norm_sizes sizes = grid.sizes;
-  const double channels = static_cast<double>(sizes.channels), root = detail::sqrt(channels), eps = grid.eps * channels;
   norm_grid<From, To, C> x = grid;
   for (std::size_t left = grid.inner.count * grid.outer.count; left != 0;) {
     const std::size_t count = left < together ? left : together;
     double by[together];
-    norm_grid<From, To, C> next = x;
-    for (std::size_t k = 0; k < count; ++k, next.step()) {
-      by[k] = static_cast<double>(grid.weighted ? sum_of_squares<true, C>(next.from, next.row, sizes.channels)
-                                                : sum_of_squares<false, C>(next.from, next.row, sizes.channels));
-    }
-    for (std::size_t k = count; k % D::size != 0; ++k) by[k] = 1.0;
-    for (std::size_t k = 0; k < count; k += D::size) over_root(root, D::load(by + k), eps).store(by + k);
+    inverse_roots(x, count, by);
     for (std::size_t k = 0; k < count; ++k, x.step()) {
       normalise_head<Read, Write>(x.from, reinterpret_cast<Stored*>(x.to), sizes, x.row, static_cast<C>(by[k]));
     }

@@ -22,6 +22,9 @@ void check_norm(const char* function, const rms_norm<W>& norm, const query_scale
         "and false. Pass the weights.",
         function, norm.size, norm.one_plus ? "true" : "false");
   }
+  if (norm.weight != nullptr && norm.order == norm_order::none) {
+    fail("rotary::%s: norm.weight is given and norm.order is none; weights belong to a norm. Use no_norm.", function);
+  }
   if (norm.weight != nullptr && norm.size != x.head_dim) {
     fail("rotary::%s: norm.size is %zu; it must be head_dim = %zu, a weight for each channel.", function, norm.size,
          x.head_dim);
@@ -47,7 +50,7 @@ class normed_rotation {
         how_(how),
         sizes_{x.head_dim, table.pairs, how.offset},
         eps_(norm.eps),
-        after_(norm.order == norm_order::after_rotation),
+        order_(norm.order),
         scale_(scale),
         sequence_(x.tokens),
         kernels_(norm_kernels_for<TwoTensors, From, To, Row, format_of<W>, C>(how)) {
@@ -73,7 +76,7 @@ class normed_rotation {
                           tokens_inside ? of_heads : of_tokens,
                           sizes_,
                           eps_,
-                          after_};
+                          order_};
       kernels_.normalise(heads);
     }
   }
@@ -87,7 +90,7 @@ class normed_rotation {
       kernels_.read_weights(reinterpret_cast<const format_of<W>*>(norm.weight), all, sizes_.channels);
     }
     for (std::size_t i = 0; norm.one_plus && i < sizes_.channels; ++i) all[i] = C(1) + all[i];
-    const pairing order = after_ ? how_.stored : how_.pairing;
+    const pairing order = order_ == norm_order::after_rotation ? how_.stored : how_.pairing;
     const std::size_t pairs = sizes_.pairs, behind = sizes_.offset + 2 * pairs;
     for (std::size_t j = 0; j < pairs; ++j) {
       const std::size_t first = sizes_.offset + first_member(order, j);
@@ -112,9 +115,10 @@ class normed_rotation {
     }
     const C scale = static_cast<C>(scale_.of_token(run.token + t, sequence_));
     // A weight belongs to the channel that is normalised: of the source, or of the result.
-    kernels_.fold({cos_, sin_, scale, first_, second_, after_ ? first_ : second_, after_ ? second_ : first_, outside_},
+    const bool after = order_ == norm_order::after_rotation;
+    kernels_.fold({cos_, sin_, scale, first_, second_, after ? first_ : second_, after ? second_ : first_, outside_},
                   sizes_, row);
-    if (after_) weigh_squares(row);
+    if (after) weigh_squares(row);
   }
 
   /// (a cos - b sin)^2 + (b cos + a sin)^2 = (a^2 + b^2) (cos^2 + sin^2), which is not 1 of rows with a magnitude.
@@ -137,7 +141,7 @@ class normed_rotation {
   const layout& how_;
   norm_sizes sizes_;
   double eps_;
-  bool after_;
+  norm_order order_;
   const query_scale& scale_;
   std::size_t sequence_;  // tokens of one
   norm_kernels<From, To, Row, format_of<W>, C> kernels_;
