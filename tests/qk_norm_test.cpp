@@ -356,11 +356,22 @@ void expect_rows(double tolerance) {
 
 // A normalised channel is at most sqrt(64) = 8, so half a unit of cos and of sin adds up to 16 of it, and in float 13
 // more of the arithmetic.
-TEST(QkNormRows, OfAnyTypeAndStep) {
+TEST(QkNormRows, OfAnyTypeAndOrder) {
   expect_rows<float>(16 * 29 * 0x1p-24);
   expect_rows<double>(16 * 29 * 0x1p-24);
   expect_rows<float16>(16 * 0x1p-11);
   expect_rows<bfloat16>(16 * 0x1p-8);
+}
+
+TEST(QkNormRows, OfOneStepForAllSequences) {
+  const std::vector<std::int64_t> shared = {5, 9, 700, -3}, each = {5, 9, 700, -3, 5, 9, 700, -3};
+  step_table<float> of_tokens(rotary::make_spectrum(64, 10000.0)), of_batch(rotary::make_spectrum(64, 10000.0));
+  of_tokens.assign(shared.data(), shared.size());
+  of_batch.assign(each.data(), each.size());
+  std::vector<float> a = numbers<float>(8 * 3 * 64, 21), b = a;
+  rotary::norm_and_rotate(rotary::bshd(a.data(), 2, 4, 3, 64), rms_norm<>{}, of_tokens);
+  rotary::norm_and_rotate(rotary::bshd(b.data(), 2, 4, 3, 64), rms_norm<>{}, of_batch);
+  EXPECT_EQ(a, b);
 }
 
 TEST(QkNormRows, OfATemperature) {
