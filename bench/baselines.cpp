@@ -89,11 +89,24 @@ void rotate_by_recurrence(const heads_in_place<T>& q, float theta, std::size_t f
   }
 }
 
+template <class T>
+void normalise_by_plain_loop(const heads_in_place<T>& q, const float* weight, float eps) {
+  for (std::size_t h = 0; h < q.tokens * q.heads; ++h) {
+    T* const head = q.x + h * q.head_dim;
+    float sum = 0.0f;
+    for (std::size_t i = 0; i < q.head_dim; ++i) sum += to_float(head[i]) * to_float(head[i]);
+    const float by = 1.0f / std::sqrt(sum / static_cast<float>(q.head_dim) + eps);
+    for (std::size_t i = 0; i < q.head_dim; ++i) assign(head[i], to_float(head[i]) * by * weight[i]);
+  }
+}
+
 template void rotate_by_plain_loop(const heads_in_place<float>&, const plain_table&, std::size_t);
 template void rotate_by_plain_loop(const heads_in_place<rotary::bfloat16>&, const plain_table&, std::size_t);
 template void rotate_by_pow(const heads_in_place<float>&, float, std::size_t);
 template void rotate_by_pow(const heads_in_place<rotary::bfloat16>&, float, std::size_t);
 template void rotate_by_recurrence(const heads_in_place<float>&, float, std::size_t);
 template void rotate_by_recurrence(const heads_in_place<rotary::bfloat16>&, float, std::size_t);
+template void normalise_by_plain_loop(const heads_in_place<float>&, const float*, float);
+template void normalise_by_plain_loop(const heads_in_place<rotary::bfloat16>&, const float*, float);
 
 }  // namespace bench

@@ -1,5 +1,5 @@
 // What engineers write: three loops from the formula x' = (a + i b) (cos + i sin) of RoFormer (arXiv 2104.09864), with
-// split halves, in float, for comparison. They use nothing of the library.
+// split halves, in float, and one of RMSNorm, for comparison. They use nothing of the library.
 #ifndef ROTARY_BENCH_BASELINES_HPP
 #define ROTARY_BENCH_BASELINES_HPP
 
@@ -32,6 +32,10 @@ void rotate_by_pow(const heads_in_place<T>& q, float theta, std::size_t first);
 /// them.
 template <class T>
 void rotate_by_recurrence(const heads_in_place<T>& q, float theta, std::size_t first);
+
+/// Each head over the root of the mean of its squares, times weight, [head_dim].
+template <class T>
+void normalise_by_plain_loop(const heads_in_place<T>& q, const float* weight, float eps);
 
 }  // namespace bench
 

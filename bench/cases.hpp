@@ -18,6 +18,7 @@ std::vector<group_maker> out_of_place_groups(bool quick);  ///< from one tensor 
 std::vector<group_maker> table_groups();                   ///< making rows of cos and sin
 std::vector<group_maker> call_groups();                    ///< one head; the AVX2 backend; two threads
 std::vector<group_maker> cache_groups(bool quick);         ///< KV caches: append, shift
+std::vector<group_maker> norm_groups(bool quick);          ///< norm of heads and rotation in one
 
 /// One point of the plots: one type and number of tokens.
 struct sweep_point {

@@ -18,7 +18,7 @@ int main(int argc, char** argv) {
   report.start();
   for (const auto& groups : {bench::in_place_groups(chosen.quick), bench::shape_groups(chosen.quick),
                              bench::out_of_place_groups(chosen.quick), bench::table_groups(), bench::call_groups(),
-                             bench::cache_groups(chosen.quick)}) {
+                             bench::cache_groups(chosen.quick), bench::norm_groups(chosen.quick)}) {
     for (const bench::group_maker& make : groups) {
       bench::group g = make();
       if (bench::run(g, chosen)) report.add(g);

@@ -151,14 +151,24 @@ struct values_to_put {
   }
 };
 
-/// Checks everything about the keys but their slots.
-template <class To>
-void check_keys(const char* function, cache_writing& keys, const rotation_job& job, bool live) {
+/// Checks everything before anything is written. Live: the keys are written, too.
+template <class To, class Values>
+void check_append(const char* function, cache_writing& keys, const rotation_job& job, Values& values,
+                  const slot_list& slot_ids, const slice& part, bool live) {
+  const tensor_shape& k = keys.from;
+  check_slice(function, part);
   keys.check<To>(function);
-  if (keys.empty()) return;
-  check_block(function, keys.from, job.table, job.how);
-  check_positions(function, keys.from, job.table, job.where);
-  if (live) check_in_place(function, keys.from, job.how);
+  if (!keys.empty()) {
+    check_block(function, k, job.table, job.how);
+    check_positions(function, k, job.table, job.where);
+    if (live) check_in_place(function, k, job.how);
+  }
+  values.check(function, keys, live);
+  if (multiply_overflows(k.batch, k.tokens) || slot_ids.size() != k.batch * k.tokens) {
+    fail("rotary::%s: %zu slots were given; k has %zu sequences of %zu tokens. Give one of each token.", function,
+         slot_ids.size(), k.batch, k.tokens);
+  }
+  check_slots(function, slot_ids, keys.cache);
 }
 
 template <bool Live, class From, class To, class Row, class Values>
@@ -170,16 +180,8 @@ void run_append(const char* function, const tensor_view<From>& k, const cache_vi
   using to = cache_format_of<To>;
   using walked = std::conditional_t<is_quantised<to>, float, to>;
   cache_writing keys = {"k", "the k cache", shape_of(k), shape_of(cache)};
-  rotation_job job = keys.job(
-      {rows.cos, rows.sin, rows.rows, rows.pairs, rows.row_stride, rows.pair_step, rows.first_position}, where, how);
-  check_slice(function, part);
-  check_keys<to>(function, keys, job, Live);
-  values.check(function, keys, Live);
-  if (multiply_overflows(k.batch, k.tokens) || slot_ids.size() != k.batch * k.tokens) {
-    fail("rotary::%s: %zu slots were given; k has %zu sequences of %zu tokens. Give one of each token.", function,
-         slot_ids.size(), k.batch, k.tokens);
-  }
-  check_slots(function, slot_ids, keys.cache);
+  rotation_job job = keys.job(shape_of(rows), where, how);
+  check_append<to>(function, keys, job, values, slot_ids, part, Live);
   if (!keys.empty()) {
     if (k.tokens > 1 && !is_quantised<to>) choose_memory_habits(job, false);
     const token_runs runs(keys.from, slot_ids, where, keys.cache.places.tokens, Live ? live_tokens : no_limit);

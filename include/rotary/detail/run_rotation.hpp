@@ -43,6 +43,11 @@ ROTARY_INLINE tensor_shape shape_of(const tensor_view<T>& x) {
           x.heads < 2 ? 0 : x.head_stride};
 }
 
+template <class T>
+ROTARY_INLINE rows_shape shape_of(const table_view<T>& rows) {
+  return {rows.cos, rows.sin, rows.rows, rows.pairs, rows.row_stride, rows.pair_step, rows.first_position};
+}
+
 /// Only a call from one tensor to another can change the pairing, or write past the caches.
 template <bool TwoTensors, class From, class To, class Row, class C>
 ROTARY_INLINE kernel_set<From, To, Row, C> kernels_for(const layout& how, bool streams = false) {
@@ -161,13 +166,8 @@ ROTARY_NOINLINE void run_any_rotation(const tensor_view<From>& from, const tenso
   constexpr bool in_double = std::is_same<typename formats::type, double>::value;
   const double factor =
       row_factor(Verb, rows.magnitude, scale, in_double ? 2.3e-308 : 1.2e-38, in_double ? 1e308 : 3e38);
-  rotation_job job = {shape_of(from),
-                      shape_of(to),
-                      {rows.cos, rows.sin, rows.rows, rows.pairs, rows.row_stride, rows.pair_step, rows.first_position},
-                      where,
-                      how,
-                      factor,
-                      Verb == verb::rotate ? factor : -factor};
+  rotation_job job = {
+      shape_of(from), shape_of(to), shape_of(rows), where, how, factor, Verb == verb::rotate ? factor : -factor};
   constexpr bool same_format = std::is_same<format_of<From>, format_of<To>>::value;
   if (!prepare(name_of(Verb), job, TwoTensors, same_format, part)) return;
 #if ROTARY_X86

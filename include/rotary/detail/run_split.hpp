@@ -109,8 +109,7 @@ void run_split(const tensor_view<From>& from, const tensor_view<Q>& q, const ten
   check_split_sizes(packed, of_q, of_k, of_v);
   check_slice("split_qkv", part);
   if (packed.batch == 0 || packed.tokens == 0 || packed.heads == 0 || packed.head_dim == 0) return;
-  const rows_shape table = {rows.cos,        rows.sin,       rows.rows,          rows.pairs,
-                            rows.row_stride, rows.pair_step, rows.first_position};
+  const rows_shape table = shape_of(rows);
   const auto output = [&](const char* argument, std::size_t first, const tensor_shape& to) {
     split_output made = {argument, first, {packed, to, table, where, how, 1.0, 1.0}};
     made.job.from.address += static_cast<std::uintptr_t>(packed.at(0, 0, first)) * packed.element_size;
