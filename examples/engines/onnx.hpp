@@ -5,7 +5,7 @@
 //
 // What differs from ONNX Runtime: nothing but the last bit of a float; float16 is rounded once, as by its float16
 // kernel, but on processors with AVX512-FP16, where rows of float16 mean half arithmetic. The caches are the model's,
-// and they are what is inexact: exporters make them from float angles, 3.4e-03 off at position 131071 (theta 10000, 128
+// and they are what is inexact: exporters make them from float angles, 4.2e-03 off at position 131071 (theta 10000, 128
 // channels). `scale` must be 1, which ONNX Runtime does not look at. engines.onnx prints the figures.
 #ifndef ROTARY_EXAMPLES_ENGINES_ONNX_HPP
 #define ROTARY_EXAMPLES_ENGINES_ONNX_HPP
@@ -36,11 +36,16 @@ struct caches {
 
 namespace detail {
 
-template <class T>
-rotary::tensor_view<T> view(T* x, const shape& of, const attributes& node, std::int64_t rotary_dim) {
+/// batch * tokens.
+inline std::size_t rows_of(const shape& of) {
   if (of.rank != 3 && of.rank != 4) {
     refuse("onnx", "rank of x", static_cast<std::int64_t>(of.rank), "it must be 3 or 4.");
   }
+  return size("onnx", "batch", of.dims[0]) * size("onnx", "sequence length", of.dims[of.rank - 2]);
+}
+
+template <class T>
+rotary::tensor_view<T> view(T* x, const shape& of, const attributes& node, std::int64_t rotary_dim) {
   std::size_t d[4] = {};
   for (std::size_t i = 0; i < of.rank; ++i) d[i] = size("onnx", "dimension of x", of.dims[i]);
   const auto of_node = size("onnx", "num_heads", node.num_heads);
@@ -82,22 +87,23 @@ template <class T>
 void microsoft_rotary_embedding(const T* x, const shape& of, const std::int64_t* position_ids, std::size_t ids,
                                 const caches<T>& by, const attributes& node, T* output,
                                 const rotary::slice& part = {}) {
+  const std::size_t all = detail::rows_of(of);
   const std::int64_t tokens = of.dims[of.rank - 2], rows = by.of.dims[0];
   if (by.of.rank != 2) refuse("onnx", "rank of the caches", static_cast<std::int64_t>(by.of.rank), "it must be 2.");
   if (node.is_packed_batching == 0 && tokens > rows)
     refuse("onnx", "sequence length", tokens, "the caches end before.");
-  if (ids == 1) return detail::run(x, of, by, node, rows, *position_ids, output, part);
-  if (ids != size("onnx", "batch", of.dims[0]) * size("onnx", "tokens", tokens)) {
+  if (ids != 1 && ids != all) {
     refuse("onnx", "size of position_ids", static_cast<std::int64_t>(ids), "it must be 1 or batch * tokens.");
   }
-  detail::run(x, of, by, node, rows, {position_ids, ids}, output, part);
+  const rotary::positions where = ids == 1 ? rotary::positions(*position_ids) : rotary::positions(position_ids, ids);
+  detail::run(x, of, by, node, rows, where, output, part);
 }
 
 /// ai.onnx RotaryEmbedding-23; position_ids, [batch, tokens], may be null.
 template <class T>
 void rotary_embedding(const T* x, const shape& of, const caches<T>& by, const std::int64_t* position_ids,
                       const attributes& node, T* output, const rotary::slice& part = {}) {
-  const std::size_t tokens = size("onnx", "batch", of.dims[0]) * size("onnx", "tokens", of.dims[of.rank - 2]);
+  const std::size_t tokens = detail::rows_of(of);
   const std::size_t rank = position_ids != nullptr ? 2 : 3;
   if (by.of.rank != rank) {
     refuse("onnx", "rank of the caches", static_cast<std::int64_t>(by.of.rank),

@@ -6,7 +6,7 @@
 // What differs from vLLM: nothing in the rotation of float and bfloat16, beyond the last bit of a float. float16 is
 // computed in float, as there, but on processors with AVX512-FP16, where rows of float16 mean half arithmetic. The
 // cache is the engine's, and it is what is inexact: cos and sin rounded to bfloat16 are 2.0e-03 off and to
-// float16 2.4e-04; vLLM makes them from float angles, 3.4e-03 off at position 131071 before that rounding (theta 10000,
+// float16 2.4e-04; vLLM makes them from float angles, 4.2e-03 off at position 131071 before that rounding (theta 10000,
 // 128 channels). A table<T> has the same rows without that second error: pass its view() to rotate. engines.vllm prints
 // the figures.
 #ifndef ROTARY_EXAMPLES_ENGINES_VLLM_HPP
@@ -43,8 +43,10 @@ void rotary_embedding(const std::int64_t* positions, std::int64_t tokens, T* que
                                   stride,
                                   head_size};
   };
-  rotary::rotate(view(query, query_hidden, query_stride), rows, where, how, part);
-  if (key != nullptr) rotary::rotate(view(key, key_hidden, key_stride), rows, where, how, part);
+  const auto of_query = view(query, query_hidden, query_stride);
+  const auto of_key = view(key, key_hidden, key_stride);
+  rotary::rotate(of_query, rows, where, how, part);
+  if (key != nullptr) rotary::rotate(of_key, rows, where, how, part);
 }
 
 }  // namespace engines::vllm
