@@ -3,7 +3,7 @@
 // which may be q and k. flashinfer_append.hpp has the paged cache.
 //
 // What differs from FlashInfer: it computes angles in float with fast power, sine and cosine; float angles alone are
-// @FLOAT@ off in cos and sin at position 131071 (theta 10000, 128 channels), here they are exact. engines.flashinfer
+// 5.0e-03 off in cos and sin at position 131071 (theta 10000, 128 channels), here they are exact. engines.flashinfer
 // prints the figure; the GPU's fast functions, which it cannot run, come on top.
 #ifndef ROTARY_EXAMPLES_ENGINES_FLASHINFER_HPP
 #define ROTARY_EXAMPLES_ENGINES_FLASHINFER_HPP

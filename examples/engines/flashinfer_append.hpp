@@ -3,9 +3,9 @@
 // multiplied by a scale and rounded to e4m3, k and v put into the pages of their requests. The parts of q and k that
 // rotate and those that do not are tensors of their own; in the cache a head is the one and then the other.
 //
-// What differs from FlashInfer: it multiplies by the scale, where append divides by the reciprocal, so float8 values
-// can be neighbours: @SCALE@. q of padding tokens
-// is written, where FlashInfer leaves it. engines.flashinfer prints the figure.
+// What differs from FlashInfer: it multiplies by the scale, where append divides by its reciprocal; no float16 value
+// and none of 1000000 floats become another float8 by that. q of padding tokens is written, where FlashInfer leaves it.
+// engines.flashinfer prints the figure. The caches of MLA are the same calls with two caches of one head.
 #ifndef ROTARY_EXAMPLES_ENGINES_FLASHINFER_APPEND_HPP
 #define ROTARY_EXAMPLES_ENGINES_FLASHINFER_APPEND_HPP
 
