@@ -37,8 +37,8 @@ struct paged_kv {
   /// The slot of place `position` of request `b`; -1 for a request below 0, which is padding.
   std::int64_t slot(std::int32_t b, std::int32_t position) const {
     if (b < 0) return rotary::slot_list::skip;
-    if (size("flashinfer", "batch index", b) >= batch)
-      refuse("flashinfer", "batch index", b, "there is no such request.");
+    if (page_size == 0) refuse("flashinfer", "page_size", 0, "it must be above 0.");
+    if (static_cast<std::size_t>(b) >= batch) refuse("flashinfer", "batch index", b, "there is no such request.");
     const std::size_t page = size("flashinfer", "position", position) / page_size;
     if (page >= size("flashinfer", "pages of a request", indptr[b + 1] - indptr[b])) {
       refuse("flashinfer", "position", position, "the request's pages end before. Give it one more.");
@@ -87,7 +87,8 @@ struct quantize_arguments {
   ragged<fp8> q_rope_out, q_nope_out;
 };
 
-/// slots is room for n numbers. One scale for q, one for k and v, as there.
+/// slots is room for n numbers. One scale for q, one for k and v, as there. What k and v cannot do is refused before
+/// anything is written, what q cannot do after k and v were.
 template <class T, class Id>
 void rope_quantize_append(const quantize_arguments<T>& of, const float* cos_sin_cache, std::int64_t max_position,
                           const Id* pos_ids, const paged_kv& kv, const std::int32_t* batch_indices,
@@ -97,6 +98,7 @@ void rope_quantize_append(const quantize_arguments<T>& of, const float* cos_sin_
   const std::size_t n = size("flashinfer", "n", of.q_rope.n), rows = size("flashinfer", "max_position", max_position);
   const std::size_t rope_dim = size("flashinfer", "rope_dim", of.k_rope.head_dim), pairs = rope_dim / 2;
   if (rope_dim % 2 != 0) refuse("flashinfer", "rope_dim", of.k_rope.head_dim, "it must be even.");
+  if (cos_sin_cache == nullptr) refuse("flashinfer", "cos_sin_cache", 0, "it must not be null.");
   for (std::size_t i = 0; i < n; ++i) slots[i] = kv.slot(batch_indices[i], positions[i]);
   const rotary::table_view<float> turning = {cos_sin_cache, cos_sin_cache + pairs, rows, pairs, of.k_rope.head_dim};
   const rotary::table_view<float> still = rotary::pairs_of(turning, 0, 0);

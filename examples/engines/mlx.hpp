@@ -52,6 +52,7 @@ class rope {
 
   static rotary::list<double> inverse(std::size_t dims, const float* freqs, double scale) {
     if (dims % 2 != 0) refuse("mlx", "dims", static_cast<std::int64_t>(dims), "it must be even.");
+    if (freqs == nullptr) refuse("mlx", "freqs", 0, "it must not be null; or give a base.");
     rotary::list<double> inv_freq(freqs, dims / 2);
     for (double& w : inv_freq) w = scale / w;
     return inv_freq;

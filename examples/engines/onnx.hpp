@@ -88,6 +88,7 @@ void microsoft_rotary_embedding(const T* x, const shape& of, const std::int64_t*
                                 const caches<T>& by, const attributes& node, T* output,
                                 const rotary::slice& part = {}) {
   const std::size_t all = detail::rows_of(of);
+  if (position_ids == nullptr) refuse("onnx", "position_ids", 0, "this operator needs them.");
   const std::int64_t tokens = of.dims[of.rank - 2], rows = by.of.dims[0];
   if (by.of.rank != 2) refuse("onnx", "rank of the caches", static_cast<std::int64_t>(by.of.rank), "it must be 2.");
   if (node.is_packed_batching == 0 && tokens > rows)

@@ -28,6 +28,7 @@ void rotary_embedding(const std::int64_t* positions, std::int64_t tokens, T* que
   if (query_hidden % head_size != 0) refuse("vllm", "query's size", query_hidden, "it must be heads * head_size.");
   if (key_hidden % head_size != 0) refuse("vllm", "key's size", key_hidden, "it must be heads * head_size.");
   if (rot_dim % 2 != 0) refuse("vllm", "rot_dim", rot_dim, "it must be even. Channels rotate in pairs.");
+  if (cos_sin_cache == nullptr) refuse("vllm", "cos_sin_cache", 0, "it must not be null.");
   const std::size_t pairs = size("vllm", "rot_dim", rot_dim) / 2;
   const rotary::table_view<T> rows = {
       cos_sin_cache, cos_sin_cache + pairs, size("vllm", "max_position", max_position), pairs, rot_dim, 1};

@@ -219,6 +219,25 @@ TEST(FlashInfer, QuantisedAppendIsItsDefinition) {
   }
 }
 
+TEST(FlashInfer, EveryChannelMayRotate) {
+  const std::vector<float16> x = random_numbers<float16>(3 * 8, 1);
+  const std::vector<float> cos_sin = {0.6f, 0.6f, 0.6f, 0.6f, 0.8f, 0.8f, 0.8f, 0.8f};
+  const std::vector<std::int32_t> indices = {1}, indptr = {0, 1}, zeros(3, 0), places = {0, 1, 2};
+  std::vector<fp8> k(8 * 8), v(8 * 8), q(3 * 8);
+  const paged_kv kv = {k.data(), v.data(), 2, 4, 1, 8, kv_layout::nhd, indices.data(), indptr.data(), 1};
+  const ragged<const float16> all = {x.data(), 3, 1, 8, 8, 8}, no_channels = {nullptr, 3, 1, 0, 8, 8};
+  const engines::flashinfer::quantize_arguments<float16> of = {
+      all, all, no_channels, no_channels, all, {q.data(), 3, 1, 8, 8, 8}, {nullptr, 3, 1, 0, 8, 8}};
+  std::vector<std::int64_t> slots(3);
+  engines::flashinfer::rope_quantize_append(of, cos_sin.data(), 1, zeros.data(), kv, zeros.data(), places.data(), 1.0f,
+                                            1.0f, false, slots.data());
+  for (std::size_t t = 0; t < 3; ++t) {
+    const long double a = number(x[8 * t + 1]), b = number(x[8 * t + 5]);
+    expect_quantised(k[(4 + t) * 8 + 1], a * 0.6L - b * 0.8L, "k");
+    expect_quantised(q[t * 8 + 5], a * 0.8L + b * 0.6L, "q");
+  }
+}
+
 // Multiplied by the scale, as FlashInfer does, or divided by its reciprocal: of all float16 numbers, which v and the
 // channels at rest are, and of floats, which rotated channels are.
 TEST(FlashInfer, FigureOfTheScale) {
@@ -276,6 +295,7 @@ TEST(FlashInfer, RefusesWhatDoesNotFit) {
   expect_refused(broken([](appending& s) { s.positions[1] = s.positions[0]; }), "slot");
   expect_refused(broken([](appending& s) { s.indices[1] = 9; }), "slot");
   expect_refused(broken([](appending& s) { s.pos_ids[1] = 50; }), "50");
+  expect_refused(broken([](appending& s) { s.kv.page_size = 0; }), "page_size is 0");
   expect_refused(broken([](appending& s) { s.kv.head_dim = 11; }), "head_dim is 11");
   expect_refused(broken([](appending& s) { s.kv.heads = 1; }), "heads");
   expect_refused(broken([](appending& s) { s.kv_scale = 0.0f; }), "scale");

@@ -120,6 +120,7 @@ TEST(Mlx, RefusesWhatDoesNotFit) {
   expect_refused([] { rope still(8, false, 10000.0, 0.0); }, "factor");
   const float freqs[3] = {1.0f, 0.0f, 2.0f};
   expect_refused([&] { rope zero(6, false, freqs, 1.0); }, "inv_freq[1]");
+  expect_refused([] { rope none(6, false, static_cast<const float*>(nullptr), 1.0); }, "freqs");
   expect_refused([&] { rope odd(5, false, freqs, 1.0); }, "dims is 5");
 
   rope of(8, false, 10000.0, 1.0);

@@ -215,6 +215,13 @@ TEST(Onnx, RefusesWhatDoesNotFit) {
   expect_refused(call({2, 3, 32}, {20, 8}, node, 6), "20");
   ids[0] = 18;
   expect_refused(call({2, 3, 32}, {20, 8}, node, 1), "18 to 20");
+  expect_refused(
+      [&] {
+        engines::onnx::microsoft_rotary_embedding(x.data(), shape_of({2, 3, 32}), nullptr, 1,
+                                                  caches<float>{cache.data(), cache.data(), shape_of({20, 8})}, {},
+                                                  output.data());
+      },
+      "position_ids");
   const auto without_ids = [&](std::vector<std::int64_t> of_cache) {
     return [=, &x, &cache, &output] {
       engines::onnx::rotary_embedding(x.data(), shape_of({2, 3, 32}),

@@ -145,6 +145,12 @@ TEST(Vllm, RefusesWhatDoesNotFit) {
   expect_refused(call(2, 16, 16, 4, 8), "head_dim = 4");
   expect_refused(call(-1, 16, 16, 8, 8), "tokens is -1");
   expect_refused(call(2, 16, 16, 8, 8, 8), "overlap");
+  expect_refused(
+      [&] {
+        engines::vllm::rotary_embedding<float>(at.data(), 2, q.data(), 16, 32, k.data(), 16, 32, 8, nullptr, 40, 8,
+                                               true);
+      },
+      "cos_sin_cache");
   at[1] = 40;
   expect_refused(call(2, 16, 16, 8, 8), "40");
   at[1] = -1;
