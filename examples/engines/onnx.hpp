@@ -3,10 +3,12 @@
 // position_ids int64, [1] (the first token's; com.microsoft only) or [batch, tokens]. Without position_ids, opset 23
 // has caches [batch, tokens, rotary_dim / 2]. Out of place or in place; channels that do not rotate are copied.
 //
-// What differs from ONNX Runtime: nothing but the last bit of a float; float16 is rounded once, as by its float16
-// kernel, but on processors with AVX512-FP16, where rows of float16 mean half arithmetic. The caches are the model's,
-// and they are what is inexact: exporters make them from float angles, 4.2e-03 off at position 131071 (theta 10000, 128
-// channels). `scale` must be 1, which ONNX Runtime does not look at. engines.onnx prints the figures.
+// What differs from ONNX Runtime: nothing but the last bit of a float; float16 is rounded once, but not on processors
+// with AVX512-FP16, where rows of float16 mean half arithmetic. The caches are the model's, and they are what is
+// inexact: exporters make them from float angles, 4.2e-03 off at position 131071 (theta 10000, 128 channels). Of caches
+// as wide as half a head, a smaller rotary_embedding_dim reads the first columns, as the tests of onnx 1.18 have it;
+// ONNX Runtime would step through them by rotary_dim / 2. `scale` must be 1, which ONNX Runtime does not look at.
+// engines.onnx prints the figures.
 #ifndef ROTARY_EXAMPLES_ENGINES_ONNX_HPP
 #define ROTARY_EXAMPLES_ENGINES_ONNX_HPP
 
@@ -70,13 +72,15 @@ void run(const T* x, const shape& of, const caches<T>& by, const attributes& nod
   const std::int64_t width = by.of.dims[by.of.rank - 1];
   if (width <= 0) refuse("onnx", "the caches' width", width, "it must be above 0.");
   const auto from = view(x, of, node, 2 * width);
-  const std::int64_t asked = node.rotary_embedding_dim;
-  const std::int64_t rotary_dim = asked != 0 ? asked : static_cast<std::int64_t>(from.head_dim);
-  if (rotary_dim != 2 * width) refuse("onnx", "rotary dim", rotary_dim, "the caches must be half as wide.");
+  const std::size_t asked = size("onnx", "rotary_embedding_dim", node.rotary_embedding_dim);
+  const std::size_t rotary_dim = asked != 0 ? asked : from.head_dim, twice = 2 * static_cast<std::size_t>(width);
+  if (rotary_dim % 2 != 0 || (twice != rotary_dim && twice != from.head_dim)) {
+    refuse("onnx", "rotary dim", static_cast<std::int64_t>(rotary_dim),
+           "it must be even, and the caches half as wide, or half as wide as a head.");
+  }
   if (node.scale != 1.0f) refuse("onnx", "scale in thousandths", std::int64_t(1000 * node.scale), "it must be 1.");
-  const auto pairs = static_cast<std::size_t>(width);
-  const rotary::table_view<T> table = {by.cos, by.sin, size("onnx", "rows", rows), pairs, width, 1};
-  rotary::rotate(from, view(output, of, node, 2 * width), table, where,
+  const rotary::table_view<T> table = {by.cos, by.sin, size("onnx", "rows", rows), twice / 2, width, 1};
+  rotary::rotate(from, view(output, of, node, 2 * width), rotary::pairs_of(table, 0, rotary_dim / 2), where,
                  node.interleaved != 0 ? rotary::pairing::interleaved : rotary::pairing::split_half, part);
 }
 

@@ -112,7 +112,6 @@ void expect_quantised(fp8 got, long double value, const std::string& what) {
 }
 
 struct appending {
-  static constexpr std::int64_t rope_dim = 12, nope_dim = 8, heads = 2, q_heads = 3;
   static constexpr std::size_t head_dim = 20, page_size = 4, pages = 9;
   // Three requests of 7, 0 and 5 tokens after the append of 3, 0 and 5; one token of padding at the end.
   std::vector<std::int32_t> indices = {8, 2, 5, 0}, indptr = {0, 2, 2, 4}, last_page_len = {3, 0, 1};

@@ -153,6 +153,25 @@ TEST(Onnx, IsItsDefinition) {
   }
 }
 
+TEST(Onnx, CachesOfTheWholeHeadServeAPartOfIt) {
+  scene<float> of(true, 16, 20);
+  attributes node;
+  node.rotary_embedding_dim = 10;
+  const std::vector<std::int64_t> ids = {4, 0, 19, 7, 7, 11};
+  std::vector<float> output(of.x.size());
+  engines::onnx::rotary_embedding<float>(of.x.data(), of.of_x(), {of.cos.data(), of.sin.data(), shape_of({20, 8})},
+                                         ids.data(), node, output.data());
+  std::vector<float> cos, sin;
+  for (std::size_t row = 0; row < 20; ++row) {
+    cos.insert(cos.end(), &of.cos[8 * row], &of.cos[8 * row] + 5);
+    sin.insert(sin.end(), &of.sin[8 * row], &of.sin[8 * row] + 5);
+  }
+  of.cos = cos;
+  of.sin = sin;
+  of.rotary_dim = 10;
+  of.expect(output, false, [&](std::size_t b, std::size_t t) { return static_cast<std::size_t>(ids[3 * b + t]); });
+}
+
 TEST(Onnx, PackedBatchesMayBeLongerThanTheCaches) {
   const std::vector<float> x(5 * 4, 1.0f), cache(3 * 2, 0.5f);
   const std::vector<std::int64_t> ids = {0, 1, 2, 0, 1};
@@ -203,7 +222,9 @@ TEST(Onnx, RefusesWhatDoesNotFit) {
   node.rotary_embedding_dim = 8;
   expect_refused(call({2, 3, 32}, {20, 4}, node, 6), "num_heads is 0");
   node.num_heads = 2;
-  expect_refused(call({2, 3, 32}, {20, 8}, node, 6), "rotary dim is 8");
+  expect_refused(call({2, 3, 32}, {20, 6}, node, 6), "rotary dim is 8");
+  node.rotary_embedding_dim = 7;
+  expect_refused(call({2, 3, 32}, {20, 8}, node, 6), "rotary dim is 7");
   node.rotary_embedding_dim = 32;
   node.num_heads = 4;
   expect_refused(call({2, 3, 32}, {5, 16}, node, 6), "head_dim = 8");
