@@ -7,8 +7,8 @@
 // with AVX512-FP16, where rows of float16 mean half arithmetic. The caches are the model's, and they are what is
 // inexact: exporters make them from float angles, 4.2e-03 off at position 131071 (theta 10000, 128 channels). Of caches
 // as wide as half a head, a smaller rotary_embedding_dim reads the first columns, as the tests of onnx 1.18 have it;
-// ONNX Runtime would step through them by rotary_dim / 2. `scale` must be 1, which ONNX Runtime does not look at.
-// engines.onnx prints the figures.
+// ONNX Runtime refuses them in opset 23. `scale` must be 1, which ONNX Runtime does not look at. engines.onnx prints
+// the figures.
 #ifndef ROTARY_EXAMPLES_ENGINES_ONNX_HPP
 #define ROTARY_EXAMPLES_ENGINES_ONNX_HPP
 
