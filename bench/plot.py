@@ -71,7 +71,8 @@ def main():
         axes.set_title(title)
     panels[0].set_ylabel("GB/s read and written, one thread")
     handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
+    figure.legend(handles, labels, loc="lower center", ncols=3, frameon=False)
+    figure.get_layout_engine().set(rect=(0, 0.11, 1, 0.89))  # room for it; newer versions know "outside lower center"
     context = data["context"]
     busy = f" (machine busy, load {context['load']:.1f})" if context.get("load", 0) > 0.5 else ""
     figure.suptitle(f"Rotation in place on {context['cpu']}, {context['compiler']}{busy}", fontsize=11)

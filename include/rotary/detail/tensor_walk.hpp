@@ -83,16 +83,20 @@ class tensor_walk {
     }
   }
 
-  /// True if tokens that lie closer together than heads come before them. That loads a row again for each head, which
-  /// is dear where more is to be done than to load it; heads before tokens leave the order of memory, which lines that
-  /// are asked for ahead make up for.
-  bool by_address() const { return job_.how.pairing == pairing::split_half && !is_twin<From, To, C> && !job_.ahead; }
+  /// True if tokens that lie closer together than heads come before them. Unless they share a row, that loads it again
+  /// for each head, which is dear where more is to be done than to load it; heads before tokens leave the order of
+  /// memory, which lines that are asked for ahead make up for.
+  bool by_address() const {
+    if (job_.table.row_stride == 0) return true;
+    return job_.how.pairing == pairing::split_half && !is_twin<From, To, C> && !job_.ahead;
+  }
 
   /// With tokens inside, each head passes over as many of them as have rows that stay in the first cache meanwhile;
   /// rows that must be prepared, over as many as there is room for.
   std::size_t most_tokens(bool heads_inside) const {
     const bool prepares = !job_.plain_rows || !std::is_same<Row, C>::value;
     if (heads_inside) return prepares ? 1 : static_cast<std::size_t>(-1);
+    if (job_.table.row_stride == 0 && !prepares) return static_cast<std::size_t>(-1);
     const std::size_t room = prepares ? prepared_room : (std::size_t{1} << 14) / (2 * sizeof(Row));
     return room > job_.table.pairs ? room / (job_.table.pairs + 1) : 1;
   }
