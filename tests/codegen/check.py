@@ -2,8 +2,8 @@
 """Checks the machine code of the float kernels: each backend's inner loops use the vectors they should, fuse multiply and
 add where the backend can, and call nothing. The loops over heads that share a row keep everything in registers, but for
 cos and sin of blocks that have more of them than there are registers: these may be read from the stack, to which nothing
-is written. Loops whose heads have a row each load so much more that an address may lie there, too. With
---addresses-on-stack that may be so in loops with a tail: clang reloads a stride or a pointer in some.
+is written. Loops with a tail whose heads have a row each load so much more that an address may lie there, too. With
+--addresses-on-stack that may be so in all loops with a tail: clang reloads a stride or a pointer in some.
 
 usage: check.py --compiler g++ --include include --work build/codegen
 """
@@ -205,7 +205,7 @@ def check_backend(functions, backend, label, addresses_on_stack):
     for name, code in own.items():
         short = re.search(rf"{backend}::(\w+)", name).group(1)
         may_lie_on_stack = {"factor"}
-        if re.search(r"::rotate_(whole_blocks|parts)<true", name):
+        if re.search(r"::rotate_parts<true", name):
             may_lie_on_stack |= {"address", "vector"}
         elif addresses_on_stack and "rotate_parts<" in name:
             may_lie_on_stack.add("address")
