@@ -65,10 +65,10 @@ group norm_case(std::size_t tokens) {
     measurement passes = in_place<T>("two passes" + suffix, s, memory, bytes);
     passes.calls = two_passes(x, rotations<T, T, float>(x, x, rows, how));
     measurement fused = in_place<T>("fused" + suffix, s, memory, bytes);
-    fused.calls = [=, &rows, position = std::size_t{0}](std::size_t calls) mutable {
+    fused.calls = [=, &rows, positions = first_positions(tokens, rows.size())](std::size_t calls) mutable {
       const rotary::rms_norm<float> norm{weights().data(), dim, 1e-6};
       for (std::size_t i = 0; i < calls; ++i) {
-        position = position + 2 * tokens <= rows.size() ? position + tokens : 0;
+        const std::size_t position = positions.next();
         rotary::norm_and_rotate(x.q, norm, rows, position, how);
         rotary::norm_and_rotate(x.k, norm, rows, position, how);
       }

@@ -94,11 +94,8 @@ group splitting(std::size_t tokens) {
   for (const rotary::pairing how : pairings) {
     measurement m = like;
     m.name = name_of(how);
-    m.calls = [=, &rows, position = std::size_t{0}](std::size_t calls) mutable {
-      for (std::size_t i = 0; i < calls; ++i) {
-        position = position + 2 * tokens <= rows.size() ? position + tokens : 0;
-        rotary::split_qkv(packed, q, k, v, rows, position, how);
-      }
+    m.calls = [=, &rows, positions = first_positions(tokens, rows.size())](std::size_t calls) mutable {
+      for (std::size_t i = 0; i < calls; ++i) rotary::split_qkv(packed, q, k, v, rows, positions.next(), how);
     };
     comparison c;
     c.name = g.name.substr(0, g.name.find(',')) + " " + name_of(how) + ", " + tokens_name(tokens);

@@ -19,9 +19,9 @@
 // video), table.hpp, positions.hpp, tensor.hpp, layout.hpp, rotate.hpp, types.hpp (float16, bfloat16, your own types),
 // list.hpp, error.hpp, backend.hpp. Not included here, since not everybody needs them: kv_cache.hpp (append to a KV
 // cache), kv_shift.hpp (keys at other positions, or of another spectrum), qk_norm.hpp (RMSNorm of heads and rotation in
-// one), split_qkv.hpp (a packed projection), parallel.hpp (threads), position_maps.hpp (ids of Self-Extend, dual
-// chunks, context parallelism), huggingface.hpp and gguf.hpp (what a model's files say), permute.hpp (weights),
-// eigen.hpp.
+// one), split_qkv.hpp (a packed projection), parallel.hpp and parallel/ (threads), position_maps.hpp (ids of
+// Self-Extend, dual chunks, context parallelism), huggingface.hpp, gguf.hpp, gguf_file.hpp and rope_summary.hpp (what a
+// model's files say), permute.hpp (weights), eigen.hpp; each includes what it needs.
 #ifndef ROTARY_ROTARY_HPP
 #define ROTARY_ROTARY_HPP
 

@@ -19,7 +19,7 @@ void refuse_or_run(const Call& call) {
 inline void use(const rotary::rope& rope) {
   for (const rotary::layer_rope& type : rope.types) {
     const bool may_rest = std::holds_alternative<rotary::proportional>(type.scaling);
-    for (const std::int64_t length : {1, 1000000}) {
+    for (const std::int64_t length : {std::int64_t{1}, std::int64_t{1000000}, std::int64_t{1} << 40}) {
       const rotary::spectrum spectrum = type.spectrum(length);
       for (const double w : spectrum.inv_freq()) {
         if (!std::isnormal(w) && !(may_rest && w == 0.0)) std::abort();

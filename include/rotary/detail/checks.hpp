@@ -74,8 +74,7 @@ inline void check_written_once(const char* function, const tensor_shape& x, cons
       fail(
           "rotary::%s: %s has strides %lld, %lld, %lld (batch, token, head) that let heads of %zu "
           "channels overlap; a tensor that is written needs each element once. Copy it, or pass sizes of 1 for a "
-          "broadcast "
-          "axis.",
+          "broadcast axis.",
           function, argument, static_cast<long long>(x.batch_stride), static_cast<long long>(x.token_stride),
           static_cast<long long>(x.head_stride), x.head_dim);
     }

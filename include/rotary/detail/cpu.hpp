@@ -91,17 +91,19 @@ struct memory_habits {
 // Zen 5 beyond the third, Zen 4 loses. Of copies that fit into the third cache, only Intel gains from going past it.
 inline memory_habits detect_memory_habits() noexcept {
   constexpr std::size_t megabyte = std::size_t{1} << 20, never = ~std::size_t{0};
-  memory_habits habits = {never, 24 * megabyte};
+  constexpr std::size_t beyond_third_cache = 24 * megabyte;  // of servers, as far as one call may have it
 #if ROTARY_X86
   unsigned a = 0, b = 0, c = 0, d = 0;
-  if (!__get_cpuid(0, &a, &b, &c, &d)) return habits;
-  if (b == signature_INTEL_ebx) return {2 * megabyte, 8 * megabyte};
-  const bool amd = b == signature_AMD_ebx;
-  constexpr unsigned before_zen5 = 0x19;  // family: 0xf and the extended one
-  if (amd && __get_cpuid(1, &a, &b, &c, &d) && 0xf + (a >> 20 & 0xff) > before_zen5)
-    habits.prefetch_from = 24 * megabyte;
+  if (__get_cpuid(0, &a, &b, &c, &d)) {
+    if (b == signature_INTEL_ebx) return {2 * megabyte, 8 * megabyte};
+    const bool amd = b == signature_AMD_ebx;
+    constexpr unsigned zen5 = 0x1a;  // family: 0xf and the extended one
+    if (amd && __get_cpuid(1, &a, &b, &c, &d) && 0xf + (a >> 20 & 0xff) >= zen5) {
+      return {beyond_third_cache, beyond_third_cache};
+    }
+  }
 #endif
-  return habits;
+  return {never, beyond_third_cache};
 }
 
 /// Writable for tests alone, while no other thread rotates.

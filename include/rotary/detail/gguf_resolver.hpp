@@ -57,8 +57,7 @@ class gguf_resolver {
     if (known == nullptr && settings.architecture != printable(settings.architecture).c_str()) {
       fail(
           "rotary::from_gguf: \"general.architecture\" is \"%s\"; it must be at most 80 characters of printable ASCII. "
-          "The "
-          "file is damaged.",
+          "The file is damaged.",
           printable(settings.architecture).c_str());
     }
     gguf_architecture result = known == nullptr ? gguf_architecture{"", *stated} : *known;

@@ -175,8 +175,7 @@ void require_known_tensors(const Lookup& file) {
     if (refused) {
       fail(
           "rotary::from_gguf: tensor \"%s\" is not known; the rotation would ignore it. Make a rotary::rope by hand "
-          "for "
-          "this model.",
+          "for this model.",
           printable(name).c_str());
     }
   }

@@ -1,10 +1,10 @@
 // Grids of heads. Part of every backend.
 //
-// A kernel sees heads a stride apart and rows of cos and sin: one row for all the heads of a token, or, where tokens
-// lie closer together than heads, one head of token after token with a row for each. For each step of the outer axis,
-// blocks of pairs are outside and the inner heads inside, so that the cos and sin of a block stay in registers for all
-// heads of a token. Where the pairs are no multiple of the lanes, the last vector overlaps the one before it; in place
-// this is right because both are loaded before either is stored.
+// A kernel sees heads a stride apart and rows of cos and sin: one row for all inner heads, those of a token, or a row
+// for each, where they are one head of token after token. Heads that share a row are passed over block of pairs by
+// block, so that its cos and sin stay in registers (those of the largest blocks in part on the stack); heads that have
+// their own are passed over once. Where the pairs are no multiple of the lanes, the last vector overlaps the one before
+// it; in place this is right because both are loaded before either is stored.
 
 template <class C>
 constexpr std::size_t widest = ROTARY_BACKEND_LANES * sizeof(float) / sizeof(C);
@@ -307,7 +307,8 @@ ROTARY_INLINE void rotate_by_type(const head_grid<From, To, C>& grid) {
   constexpr std::size_t vectors = channels / (twins ? 2 : 1);
   if constexpr (Read == Write) {
     constexpr bool streams = !std::is_same<To, format_to_store<To>>::value;
-    if (rotated_in_whole_blocks < OwnRows, OwnRows || streams, V, vectors, Read > (grid)) return;
+    constexpr bool by_ones = OwnRows || streams;
+    if (rotated_in_whole_blocks<OwnRows, by_ones, V, vectors, Read>(grid)) return;
   }
   constexpr std::size_t most = OwnRows ? 2 : vectors < 4 ? vectors : 4;
   head_grid<From, To, C> x = grid;

@@ -50,7 +50,8 @@ inline std::string shown(const nlohmann::json& value) {
 inline constexpr std::size_t most_levels = 64;
 
 [[noreturn]] inline void refuse_depth(const std::string& path) {
-  refuse(path, "nested deeper than 64 levels", "configs have fewer than ten. Remove the key");
+  refuse(path, "nested deeper than " + std::to_string(most_levels) + " levels",
+         "configs have fewer than ten. Remove the key");
 }
 
 /// Refuses a config that the caller parsed, with no bound on its depth.

@@ -17,8 +17,8 @@ struct model_config {
   bool nested;  // each type of layer has a block, whose values win over those beside it, which are for all types
 };
 
-inline constexpr std::int64_t most_channels =
-    65536;  // of a head; what a stated number may make the reader allocate follows
+/// Of a head; what a stated number may make the reader allocate follows.
+inline constexpr std::int64_t most_channels = 65536;
 
 inline void note(layer_rope& layer, const char* field, std::string source) {
   layer.origins.push_back({field, std::move(source)});
@@ -76,7 +76,8 @@ inline void read_head_dim(const model_config& from, const layer_kind* kind, laye
   }
   if (width->first % heads->first != 0 || width->first / heads->first > most_channels) {
     from.config.refuse_value(width->second, "it must be a multiple of " + std::string(heads->second) + ", " +
-                                                std::to_string(heads->first) + ", of at most 65536 channels a head");
+                                                std::to_string(heads->first) + ", of at most " +
+                                                std::to_string(most_channels) + " channels a head");
   }
   set(width->first / heads->first, from.config.path_of(width->second) + " / " + from.config.path_of(heads->second));
 }
