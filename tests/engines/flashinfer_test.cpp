@@ -295,7 +295,7 @@ TEST(FlashInfer, RefusesWhatDoesNotFit) {
   expect_refused(broken([](appending& s) { s.indices[1] = 9; }), "slot");
   expect_refused(broken([](appending& s) { s.pos_ids[1] = 50; }), "50");
   expect_refused(broken([](appending& s) { s.kv.page_size = 0; }), "page_size is 0");
-  expect_refused(broken([](appending& s) { s.kv.head_dim = 11; }), "head_dim is 11");
+  expect_refused(broken([](appending& s) { s.kv.head_dim = 11; }), "head_dim = 11");
   expect_refused(broken([](appending& s) { s.kv.heads = 1; }), "heads");
   expect_refused(broken([](appending& s) { s.kv_scale = 0.0f; }), "scale");
 }
