@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <numeric>
+#include <rotary/cache.hpp>
 #include <rotary/tensor.hpp>
 #include <type_traits>
 #include <vector>
@@ -109,6 +110,36 @@ TEST(Tensor, ChannelsKeepTheStrides) {
   });
 }
 
+TEST(Cache, ChannelsKeepTheStridesAndTheScale) {
+  std::vector<rotary::float8_e4m3fn> memory(3 * 4 * 2 * 24);
+  const float scale[2] = {0.5f, 2.0f};
+  auto whole = rotary::paged_hnd(memory.data(), 3, 2, 4, 24);
+  whole.scale = scale;
+  whole.scale_stride = 1;
+  const auto part = rotary::channels(whole, 16, 8);
+  EXPECT_EQ(part.data, memory.data() + 16);
+  EXPECT_EQ(part.head_dim, 8u);
+  EXPECT_EQ(part.blocks, 3u);
+  EXPECT_EQ(part.block_size, 4u);
+  EXPECT_EQ(part.heads, 2u);
+  EXPECT_EQ(part.block_stride, 192);
+  EXPECT_EQ(part.slot_stride, 24);
+  EXPECT_EQ(part.head_stride, 96);
+  EXPECT_EQ(part.scale, scale);
+  EXPECT_EQ(part.scale_stride, 1);
+}
+
+TEST(Cache, ChannelsOfQ80AreWholeBlocks) {
+  std::vector<rotary::q8_0> memory(5 * 3);
+  const auto whole = rotary::dense_nhd(memory.data(), 5, 1, 96);
+  const auto part = rotary::channels(whole, 32, 64);
+  EXPECT_EQ(part.data, memory.data() + 1);
+  EXPECT_EQ(part.head_dim, 64u);
+  EXPECT_EQ(part.slot_stride, 3);
+  expect_refused([&] { rotary::channels(whole, 16, 64); }, "channels", {"first is 16", "count is 64", "of 32"});
+  expect_refused([&] { rotary::channels(whole, 32, 48); }, "channels", {"first is 32", "count is 48", "of 32"});
+}
+
 TEST(Tensor, ReversedHeads) {
   std::vector<int> memory = numbered(tokens * heads * head_dim);
   tensor_view<int> x = rotary::thd(memory.data() + (heads - 1) * head_dim, tokens, heads, head_dim);
@@ -137,6 +168,7 @@ TEST(Tensor, SizesOfZeroAllowNullPointers) {
   EXPECT_EQ(rotary::heads(rotary::thd(none, 4, 0, 128), 0, 0).data, nullptr);
   EXPECT_EQ(rotary::heads(rotary::thd(none, 0, 40, 128), 32, 4).data, nullptr);
   EXPECT_EQ(rotary::channels(rotary::thd(none, 0, 40, 192), 128, 64).data, nullptr);
+  EXPECT_EQ(rotary::channels(rotary::dense_nhd(none, 0, 1, 192), 128, 64).data, nullptr);
 }
 
 TEST(Tensor, StridesOfMoreThan32Bits) {
@@ -158,6 +190,10 @@ TEST(Tensor, RefusesChannelsAndHeadsThatAreNotThere) {
   expect_refused([&] { rotary::channels(x, 2, most); }, "channels", {"18446744073709551615"});
   expect_refused([&] { rotary::heads(x, most, 2); }, "heads", {"18446744073709551615"});
   EXPECT_EQ(rotary::channels(x, 8, 0).head_dim, 0u);
+  const auto cache = rotary::dense_nhd(memory.data(), 2, 3, 8);
+  expect_refused([&] { rotary::channels(cache, 3, 6); }, "channels", {"first is 3", "count is 6", "head_dim = 8"});
+  expect_refused([&] { rotary::channels(cache, 2, most); }, "channels", {"18446744073709551615"});
+  EXPECT_EQ(rotary::channels(cache, 8, 0).head_dim, 0u);
   EXPECT_EQ(rotary::heads(x, 3, 0).heads, 0u);
 }
 

@@ -64,16 +64,6 @@ inline void batch_indices_and_positions(const std::int32_t* append_indptr, const
   }
 }
 
-/// Channels [first, first + count) of every head.
-inline rotary::cache_view<fp8> channels(rotary::cache_view<fp8> cache, std::size_t first, std::size_t count) {
-  if (first > cache.head_dim || count > cache.head_dim - first) {
-    refuse("flashinfer", "head_dim", static_cast<std::int64_t>(cache.head_dim), "rope_dim is larger.");
-  }
-  cache.data += first;
-  cache.head_dim = count;
-  return cache;
-}
-
 /// A tensor of e4m3 as a cache whose slots are its tokens: rotate itself does not write float8.
 inline rotary::cache_view<fp8> dense(const ragged<fp8>& x, const float* scale) {
   const auto of = x.view();
@@ -108,8 +98,10 @@ void rope_quantize_append(const quantize_arguments<T>& of, const float* cos_sin_
 
   const auto k_cache = kv.view(kv.k, &kv_scale), v_cache = kv.view(kv.v, &kv_scale);
   const auto q_rope = dense(of.q_rope_out, &q_scale), q_nope = dense(of.q_nope_out, &q_scale);
-  rotary::append(of.k_rope.view(), of.v.view(), channels(k_cache, 0, rope_dim), v_cache, to, turning, where, how);
-  rotary::append(of.k_nope.view(), channels(k_cache, rope_dim, kv.head_dim - rope_dim), to, still, where);
+  const auto k_turning = rotary::channels(k_cache, 0, rope_dim);
+  const auto k_still = rotary::channels(k_cache, rope_dim, kv.head_dim - rope_dim);
+  rotary::append(of.k_rope.view(), of.v.view(), k_turning, v_cache, to, turning, where, how);
+  rotary::append(of.k_nope.view(), k_still, to, still, where);
   rotary::append(of.q_rope.view(), q_rope, in_order, turning, where, how);
   rotary::append(of.q_nope.view(), q_nope, in_order, still, where);
 }

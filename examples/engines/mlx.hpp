@@ -4,8 +4,7 @@
 //
 // What differs from MLX: it computes angles in float, 5.0e-03 off in cos and sin at position 131071 (base 10000, dims
 // 128). On the CPU it rounds cos, sin and every product to the data's type: for bfloat16 6.7e-03 off at any position,
-// where pairs have length 0.99, to 2.0e-03 here, the one rounding of the result. angles::float32 is near MLX's angles,
-// but has frequencies rounded once where MLX's come from a float exponential. engines.mlx prints the figures.
+// where pairs have length 0.99, to 2.0e-03 here, the one rounding of the result. engines.mlx prints the figures.
 #ifndef ROTARY_EXAMPLES_ENGINES_MLX_HPP
 #define ROTARY_EXAMPLES_ENGINES_MLX_HPP
 
@@ -20,10 +19,10 @@ namespace engines::mlx {
 /// One set of arguments besides x and offset; keep it for all layers.
 class rope {
  public:
-  rope(int dims, bool traditional, double base, double scale, rotary::angles mode = rotary::angles::exact)
-      : rope(traditional, rotary::make_spectrum(size("mlx", "dims", dims), base, rotary::linear{1.0 / scale}), mode) {}
-  rope(int dims, bool traditional, const float* freqs, double scale, rotary::angles mode = rotary::angles::exact)
-      : rope(traditional, rotary::spectrum(inverse(size("mlx", "dims", dims), freqs, scale)), mode) {}
+  rope(int dims, bool traditional, double base, double scale)
+      : rope(traditional, rotary::make_spectrum(size("mlx", "dims", dims), base, rotary::linear{1.0 / scale})) {}
+  rope(int dims, bool traditional, const float* freqs, double scale)
+      : rope(traditional, rotary::spectrum(inverse(size("mlx", "dims", dims), freqs, scale))) {}
 
   /// offset_count is 1 or B. out has x's shape and may be x. Allocates only for more tokens than ever before.
   template <class T>
@@ -47,8 +46,8 @@ class rope {
   }
 
  private:
-  rope(bool traditional, const rotary::spectrum& of, rotary::angles mode)
-      : step_(of, mode), how_(traditional ? rotary::pairing::interleaved : rotary::pairing::split_half) {}
+  rope(bool traditional, const rotary::spectrum& of)
+      : step_(of), how_(traditional ? rotary::pairing::interleaved : rotary::pairing::split_half) {}
 
   static rotary::list<double> inverse(std::size_t dims, const float* freqs, double scale) {
     if (dims % 2 != 0) refuse("mlx", "dims", static_cast<std::int64_t>(dims), "it must be even.");

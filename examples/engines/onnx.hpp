@@ -12,6 +12,7 @@
 #ifndef ROTARY_EXAMPLES_ENGINES_ONNX_HPP
 #define ROTARY_EXAMPLES_ENGINES_ONNX_HPP
 
+#include <cstring>
 #include <rotary/rotary.hpp>
 
 #include "refuse.hpp"
@@ -78,7 +79,8 @@ void run(const T* x, const shape& of, const caches<T>& by, const attributes& nod
     refuse("onnx", "rotary dim", static_cast<std::int64_t>(rotary_dim),
            "it must be even, and the caches half as wide, or half as wide as a head.");
   }
-  if (node.scale != 1.0f) refuse("onnx", "scale in thousandths", std::int64_t(1000 * node.scale), "it must be 1.");
+  const float one = 1.0f;  // compared by its bits: under -ffast-math a NaN may equal any number
+  if (std::memcmp(&node.scale, &one, sizeof one) != 0) refuse("onnx", "scale", node.scale, "it must be 1.");
   const rotary::table_view<T> table = {by.cos, by.sin, size("onnx", "rows", rows), twice / 2, width, 1};
   rotary::rotate(from, view(output, of, node, 2 * width), rotary::pairs_of(table, 0, rotary_dim / 2), where,
                  node.interleaved != 0 ? rotary::pairing::interleaved : rotary::pairing::split_half, part);

@@ -6,13 +6,19 @@
 #include <cstdint>
 #include <cstdio>
 #include <rotary/error.hpp>
+#include <type_traits>
 
 namespace engines {
 
 /// Throws rotary::error with the text "<adapter>: <argument> is <value>; <range and remedy>".
-[[noreturn]] inline void refuse(const char* adapter, const char* argument, std::int64_t value, const char* range) {
+template <class Number>
+[[noreturn]] void refuse(const char* adapter, const char* argument, Number value, const char* range) {
   char text[400];
-  std::snprintf(text, sizeof text, "%s: %s is %lld; %s", adapter, argument, static_cast<long long>(value), range);
+  if constexpr (std::is_floating_point<Number>::value) {
+    std::snprintf(text, sizeof text, "%s: %s is %g; %s", adapter, argument, double{value}, range);
+  } else {
+    std::snprintf(text, sizeof text, "%s: %s is %lld; %s", adapter, argument, static_cast<long long>(value), range);
+  }
   throw rotary::error(text);
 }
 

@@ -107,6 +107,24 @@ cache_view<T> dense_hnd(T* data, std::size_t heads, std::size_t slot_count, std:
   return paged_hnd(data, 1, heads, slot_count, head_dim);
 }
 
+/// Channels [first, first + count) of every head: of MLA's cache, the part that rotates or the rest. Throws
+/// rotary::error if they reach beyond head_dim, or do not begin and end between blocks of q8_0.
+template <class T>
+cache_view<T> channels(const cache_view<T>& cache, std::size_t first, std::size_t count) {
+  constexpr std::size_t block = detail::channels_in<cache_format_of<T>>;
+  detail::check_part("channels", first, count, "head_dim", cache.head_dim);
+  if (first % block != 0 || count % block != 0) {
+    detail::fail(
+        "rotary::channels: first is %zu and count is %zu; both must be multiples of %zu, the channels of one q8_0 "
+        "block. Keep the part in a cache of its own.",
+        first, count, block);
+  }
+  cache_view<T> part = cache;
+  if (cache.data != nullptr) part.data = cache.data + first / block;
+  part.head_dim = count;
+  return part;
+}
+
 }  // namespace ROTARY_ABI
 }  // namespace rotary
 

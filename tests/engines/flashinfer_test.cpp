@@ -87,7 +87,7 @@ TEST(FlashInfer, FigureOfFloatAngles) {
       "FlashInfer's float angles at position 131071 (theta 10000, 128 channels), without its fast functions: "
       "%.2g off in cos and sin\n",
       error);
-  EXPECT_GT(error, 1e-3);
+  expect_figure(error, 5.0e-3);
 }
 
 // ---- quantised append
@@ -256,7 +256,7 @@ TEST(FlashInfer, FigureOfTheScale) {
         "scale %g: of all 31744 float16 values %zu become another float8 than FlashInfer's, of 1000000 floats %zu\n",
         double{scale}, of_halves, of_floats);
     EXPECT_EQ(of_halves, 0u);
-    EXPECT_LE(of_floats, 1u);
+    EXPECT_EQ(of_floats, 0u);
   }
 }
 
@@ -295,7 +295,7 @@ TEST(FlashInfer, RefusesWhatDoesNotFit) {
   expect_refused(broken([](appending& s) { s.indices[1] = 9; }), "slot");
   expect_refused(broken([](appending& s) { s.pos_ids[1] = 50; }), "50");
   expect_refused(broken([](appending& s) { s.kv.page_size = 0; }), "page_size is 0");
-  expect_refused(broken([](appending& s) { s.kv.head_dim = 11; }), "head_dim is 11");
+  expect_refused(broken([](appending& s) { s.kv.head_dim = 11; }), "head_dim = 11");
   expect_refused(broken([](appending& s) { s.kv.heads = 1; }), "heads");
   expect_refused(broken([](appending& s) { s.kv_scale = 0.0f; }), "scale");
 }
