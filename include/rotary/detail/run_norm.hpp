@@ -152,9 +152,6 @@ void run_norm(const tensor_view<From>& from, const tensor_view<To>& to, const rm
               const table_view<Row>& rows, const positions& where, const layout& how, const slice& part,
               const query_scale& scale) {
   static_assert(!std::is_const<To>::value, "rotary: the destination must not be const");
-  static_assert(sizeof(From) == sizeof(format_of<From>) && sizeof(To) == sizeof(format_of<To>) &&
-                    sizeof(Row) == sizeof(format_of<Row>),
-                "rotary::element<T>::format must have the size of T");
   constexpr const char* function = "norm_and_rotate";
   using read = format_of<From>;
   using written = format_of<To>;
