@@ -16,17 +16,21 @@ inline namespace ROTARY_ABI {
 /// before or after it is rotated as `rotate` does, and multiplies all its channels by `scale`, in place. Channels
 /// outside the rotated block are normalised and scaled as well.
 ///
-/// Computes in float, or in double where the data or the table are double, and rounds once to nearest even. In units
-/// of |a cos| + |b sin| of a pair, a result in float is within (head_dim / 32 + 11) * 2^-24 of the exact one.
-/// transformers rounds cos and sin, and again after the norm, the weight, both products and their sum: with bfloat16
-/// it may be 6 * 2^-9 off where this is 2^-9 off. Squares are summed in a fixed order (channel i into partial sum
-/// i % 16), so that results do not depend on slices, strides, alignment, or whether the call is in place. A sum of
-/// squares beyond the compute type (channels from 1e19 on in float) makes a head 0, as in torch. A NaN or infinity
-/// spreads over its head, and no further.
+/// Computes in float, or in double where the data or the table are double. Beside its own rounding to nearest even, and
+/// beside half a unit of cos and sin in their rows (twice that where the norm comes after the rotation), a result is
+/// within (head_dim / 32 + 12) * 2^-24 of the formula, relative to |a cos| + |b sin| of its pair; in double within
+/// (head_dim / 32 + 15) * 2^-53. transformers rounds to the type of the data after every step. Squares are summed in a
+/// fixed order (channel i into partial sum i % 16), so that results do not depend on slices, strides, alignment, or
+/// whether the call is in place.
+///
+/// A sum of squares beyond the compute type (a channel of 1.9e19, or many smaller ones, in float) makes a head 0, as in
+/// torch. NaN makes its head NaN; an infinity makes its pair NaN and the rest of the head 0; neither goes further.
+/// Without a norm (norm_order::none) both stay in their pair.
 ///
 /// Allocates nothing; may be called from any thread; `part` splits the (token, head) pairs. Throws rotary::error,
-/// before anything is written, as `rotate` does, and for a norm.size that is not head_dim, an eps that is negative or
-/// not finite, a scale that is not finite or does not fit the tokens, heads of more than 1024 channels.
+/// before anything is written, as `rotate` does, and for a norm.weight that is null while norm.size is not 0 or
+/// norm.one_plus is set, a weight whose norm.size is not head_dim or whose norm.order is none, an eps that is negative
+/// or not finite, a scale that is not finite or does not fit the tokens, heads of more than 1024 channels.
 template <class T, class W, class Rows>
 void norm_and_rotate(const tensor_view<T>& x, const rms_norm<W>& norm, const Rows& rows, const positions& where,
                      const layout& how = {}, const slice& part = {}, const query_scale& scale = {}) {
