@@ -194,8 +194,7 @@ ROTARY_INLINE void run_rotation(const tensor_view<From>& from, const tensor_view
 template <class Row>
 ROTARY_INLINE positions rows_of_step(const char* function, const tensor_shape& x, const step_table<Row>& step) {
   const bool shared = step.size() == x.tokens;
-  const bool empty = x.batch == 0 || x.tokens == 0 || x.heads == 0 || x.head_dim == 0;
-  if (!shared && !empty && (multiply_overflows(x.batch, x.tokens) || step.size() != x.batch * x.tokens)) {
+  if (!shared && !x.empty() && (multiply_overflows(x.batch, x.tokens) || step.size() != x.batch * x.tokens)) {
     fail(
         "rotary::%s: the step_table has %zu rows; the view has %zu sequences of %zu tokens. Assign tokens or batch "
         "* tokens positions.",
