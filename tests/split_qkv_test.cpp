@@ -1,7 +1,6 @@
 // split_qkv: q, k and v of all layouts and types against rotate, copies and the definition; slices, memory, refusals.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <rotary/rotary.hpp>
