@@ -17,6 +17,7 @@
 #include "append_scenes.hpp"
 #include "caches.hpp"
 #include "every_backend.hpp"
+#include "memory_habits.hpp"
 #include "reference.hpp"
 #include "refusals.hpp"
 #include "vector_conversions.hpp"
@@ -128,7 +129,6 @@ TEST(AppendRows, OfNoPairsCopyTheKeys) {
 
 // A call beyond the second cache goes past the caches and asks for lines ahead.
 TEST(AppendRows, OfALargeCallHaveTheSameBits) {
-  const rotary::detail::memory_habits before = rotary::detail::memory_habits_in_use();
   const scene s = {"nhd", 1, 100, 2, 64, 64, pairing::split_half, 7, 16};
   const std::vector<float> k = numbers<float>(s.all() * s.heads * s.head_dim, 10);
   const std::vector<std::int64_t> slots = s.slots(), positions = s.positions();
@@ -140,12 +140,11 @@ TEST(AppendRows, OfALargeCallHaveTheSameBits) {
   std::vector<std::vector<unsigned char>> results;
   for (const std::size_t from : {std::size_t{0}, ~std::size_t{0}}) {
     std::memset(static_cast<void*>(memory.data()), 0, memory.size() * sizeof(bfloat16));
-    rotary::detail::memory_habits_in_use() = {from, from};
+    const memory_habits::for_a_while meanwhile({from, from});
     rotary::append(view_of(k, s, s.head_dim), cache, {slots.data(), slots.size()}, step, s.how);
     const unsigned char* const bytes = reinterpret_cast<const unsigned char*>(memory.data());
     results.emplace_back(bytes, bytes + memory.size() * sizeof(bfloat16));
   }
-  rotary::detail::memory_habits_in_use() = before;
   EXPECT_TRUE(results[0] == results[1]);
 }
 
@@ -241,10 +240,9 @@ constexpr reference::format format_of = std::is_same<T, float16>::value ? refere
 template <class Half>
 void expect_converted() {
   const std::vector<float> all = vector_conversions::numbers_around<float, Half>();
-  const rotary::detail::memory_habits before = rotary::detail::memory_habits_in_use();
   backends::on_each([&](rotary::backend) {
     for (const std::size_t streams_from : {std::size_t{0}, ~std::size_t{0}}) {
-      rotary::detail::memory_habits_in_use() = {streams_from, streams_from};
+      const memory_habits::for_a_while meanwhile({streams_from, streams_from});
       const std::vector<Half> got = put_as_values<float, Half>(all, nullptr);
       ASSERT_GE(got.size() + 64, all.size());
       std::size_t wrong = 0;
@@ -259,7 +257,6 @@ void expect_converted() {
       EXPECT_EQ(wrong, 0u);
     }
   });
-  rotary::detail::memory_habits_in_use() = before;
 }
 
 TEST(AppendConversions, OfTiesAndTheirNeighboursToSixteenBits) {

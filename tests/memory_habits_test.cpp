@@ -1,4 +1,6 @@
 // Large calls ask for lines ahead and write past the caches. Here all calls do, and must not change a single bit.
+#include "memory_habits.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -13,22 +15,7 @@
 
 namespace {
 
-using rotary::detail::memory_habits;
-
-constexpr memory_habits never = {~std::size_t{0}, ~std::size_t{0}}, always = {0, 0};
-
-class habits_for_a_while {
- public:
-  explicit habits_for_a_while(memory_habits habits) : before_(rotary::detail::memory_habits_in_use()) {
-    rotary::detail::memory_habits_in_use() = habits;
-  }
-  ~habits_for_a_while() { rotary::detail::memory_habits_in_use() = before_; }
-  habits_for_a_while(const habits_for_a_while&) = delete;
-  habits_for_a_while& operator=(const habits_for_a_while&) = delete;
-
- private:
-  memory_habits before_;
-};
+constexpr rotary::detail::memory_habits never = {~std::size_t{0}, ~std::size_t{0}}, always = {0, 0};
 
 struct shape {
   std::size_t batch, tokens, heads, head_dim, rotary_dim, offset;
@@ -56,8 +43,8 @@ class MemoryHabits : public testing::Test {
 
   // What one call leaves in and around a destination that starts `shift` numbers after a line's begin.
   static std::vector<To> result(const shape& of, const rotary::layout& how, bool head_major, std::size_t shift,
-                                const rotary::table<Row>& table, memory_habits habits) {
-    const habits_for_a_while meanwhile(habits);
+                                const rotary::table<Row>& table, rotary::detail::memory_habits habits) {
+    const memory_habits::for_a_while meanwhile(habits);
     reference::random_bits random(7);
     std::vector<From> from(of.size());
     for (From& x : from) x = static_cast<From>(static_cast<float>(random.next_unit()));
@@ -118,7 +105,7 @@ TEST(MemoryHabitsInPlace, ChangeNoBit) {
       backends::on_each([&](rotary::backend) {
         std::vector<float> once[2];
         for (std::vector<float>& x : once) {
-          const habits_for_a_while meanwhile(&x == &once[0] ? never : always);
+          const memory_habits::for_a_while meanwhile(&x == &once[0] ? never : always);
           reference::random_bits random(8);
           for (std::size_t i = 0; i < of.size(); ++i) x.push_back(static_cast<float>(random.next_unit()));
           rotary::rotate(rotary::bshd(x.data(), of.batch, of.tokens, of.heads, of.head_dim), table, 130901,

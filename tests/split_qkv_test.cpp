@@ -1,7 +1,6 @@
 // split_qkv: q, k and v of all layouts and types against rotate, copies and the definition; slices, memory, refusals.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <rotary/rotary.hpp>
@@ -12,6 +11,7 @@
 #include "allocations.hpp"
 #include "every_backend.hpp"
 #include "guarded.hpp"
+#include "memory_habits.hpp"
 #include "reference.hpp"
 #include "refusals.hpp"
 
@@ -183,21 +183,24 @@ TEST(SplitQkv, InMoreSlicesThanHeads) {
   EXPECT_TRUE(got.bytes() == expected.bytes());
 }
 
-// Else two threads would meet.
+// Else two threads would meet. Every number is written, and every slice has its share.
 TEST(SplitQkv, WritesNothingInTwoSlices) {
   const scene& s = scenes[5];
   const std::vector<float> x = numbers<float>(s.count(), 12);
   const table<float> rows(s.spectrum(), 100);
-  destinations<float, float, bfloat16> got(s);
-  std::vector<int> writers(got.bytes().size(), 0);
+  const auto packed = rotary::bshd(x.data(), s.batch, s.tokens, s.heads(), s.head_dim);
+  destinations<float, float, bfloat16> expected(s), got(s);
+  expect_parts(packed, s, expected, rows, rotary::positions(0));
+  std::vector<int> once, writers(got.bytes().size(), 0);
+  for (const char byte : expected.bytes()) once.push_back(byte != '\xa5');
   for (std::size_t index = 0; index < 13; ++index) {
     got.reset();
-    rotary::split_qkv(rotary::bshd(x.data(), s.batch, s.tokens, s.heads(), s.head_dim), got.q.view, got.k.view,
-                      got.v.view, rows, 0, s.how, {index, 13});
+    rotary::split_qkv(packed, got.q.view, got.k.view, got.v.view, rows, 0, s.how, {index, 13});
     const std::string bytes = got.bytes();
     for (std::size_t i = 0; i < bytes.size(); ++i) writers[i] += bytes[i] != '\xa5';
+    EXPECT_NE(bytes, std::string(bytes.size(), '\xa5')) << "slice " << index;
   }
-  EXPECT_EQ(*std::max_element(writers.begin(), writers.end()), 1);
+  EXPECT_TRUE(writers == once);
 }
 
 TEST(SplitQkv, TakesAStepForTheBatchOrForAllSequences) {
@@ -304,7 +307,6 @@ TEST(SplitQkv, RoundsDoublesOnce) {
 // A call beyond the second cache goes past the caches and asks for lines ahead.
 template <class To>
 void expect_habits_change_no_bit(pairing how) {
-  const rotary::detail::memory_habits before = rotary::detail::memory_habits_in_use();
   const std::size_t tokens = 70, dim = 64;
   const std::vector<float> x = numbers<float>(tokens * 8 * dim, 5);
   const table<float> rows(rotary::make_spectrum(dim, 10000.0), 100);
@@ -316,11 +318,10 @@ void expect_habits_change_no_bit(pairing how) {
   std::vector<std::string> results;
   for (const std::size_t from : {std::size_t{0}, ~std::size_t{0}}) {
     std::memset(static_cast<void*>(memory.data()), 0, memory.size() * sizeof(To));
-    rotary::detail::memory_habits_in_use() = {from, from};
+    const memory_habits::for_a_while meanwhile({from, from});
     rotary::split_qkv(rotary::thd(x.data(), tokens, 8, dim), q, k, v, rows, 20, how);
     results.emplace_back(reinterpret_cast<const char*>(memory.data()), memory.size() * sizeof(To));
   }
-  rotary::detail::memory_habits_in_use() = before;
   EXPECT_TRUE(results[0] == results[1]);
 }
 

@@ -20,27 +20,27 @@
 namespace rotary {
 inline namespace ROTARY_ABI {
 
-/// Calls work(slice{i, count}) for every i below count by the executor, once each: for rotate, append, shift and
-/// split_qkv, whose results have the same bits for any count and any threads. As many slices as threads are enough; one
-/// thread is faster where a call takes less than waking the others does, some microseconds.
+/// Calls work(slice{i, count}) for every i below count by the executor, once each: for every call that takes a slice,
+/// whose results have the same bits for any count and any threads. As many slices as threads are enough; one thread is
+/// faster where a call takes less than waking the others does, some microseconds.
 ///
-/// What a slice throws goes to the caller once the others are done, the first in time of several; contracts are checked
-/// in every slice, before it writes, so a call that breaks one writes nothing. With -fno-exceptions, see error.hpp.
-/// Throws rotary::error for a count of 0, which would leave the work undone.
+/// What a slice throws goes to the caller once the others are done, one of several; contracts are checked in every
+/// slice, before it writes, so a call that breaks one writes nothing. With -fno-exceptions, see error.hpp. Throws
+/// rotary::error for a count of 0, which would leave the work undone.
 template <class Executor, class Work>
 void in_parallel(Executor&& executor, std::size_t count, const Work& work) {
   if (count == 0) detail::fail("rotary::in_parallel: count is 0; it must be at least 1. Use the number of threads.");
 #if ROTARY_EXCEPTIONS
   std::atomic_flag failed = ATOMIC_FLAG_INIT;
-  std::exception_ptr first;
+  std::exception_ptr thrown;
   executor(count, [&](std::size_t index) noexcept {
     try {
       work(slice{index, count});
     } catch (...) {
-      if (!failed.test_and_set()) first = std::current_exception();
+      if (!failed.test_and_set()) thrown = std::current_exception();
     }
   });
-  if (first) std::rethrow_exception(first);
+  if (thrown) std::rethrow_exception(thrown);
 #else
   executor(count, [&](std::size_t index) { work(slice{index, count}); });
 #endif

@@ -13,20 +13,25 @@ namespace rotary {
 inline namespace ROTARY_ABI {
 
 /// Normalises each head of [batch, tokens, heads, head_dim] by `norm` (the formula is there; `no_norm` for none),
-/// before or after it is rotated as `rotate` does, and multiplies all its channels by `scale`, in place. Channels
-/// outside the rotated block are normalised and scaled as well.
+/// before or after it is rotated as `rotate` does, and multiplies it by `scale`, in place. Channels outside the rotated
+/// block are normalised as well, and scaled, which rotate's scale does not do.
 ///
-/// Computes in float, or in double where the data or the table are double, and rounds once to nearest even. In units
-/// of |a cos| + |b sin| of a pair, a result in float is within (head_dim / 32 + 11) * 2^-24 of the exact one.
-/// transformers rounds cos and sin, and again after the norm, the weight, both products and their sum: with bfloat16
-/// it may be 6 * 2^-9 off where this is 2^-9 off. Squares are summed in a fixed order (channel i into partial sum
-/// i % 16), so that results do not depend on slices, strides, alignment, or whether the call is in place. A sum of
-/// squares beyond the compute type (channels from 1e19 on in float) makes a head 0, as in torch. A NaN or infinity
-/// spreads over its head, and no further.
+/// Computes in float, or in double where the data or the table are double. Beside its own rounding to nearest even, and
+/// beside half a unit of cos and sin in their rows (twice that where the norm comes after the rotation), a result is
+/// within (head_dim / 32 + 12) * 2^-24 of the formula, relative to |a cos| + |b sin| of its pair; in double within
+/// (head_dim / 32 + 15) * 2^-53. transformers rounds to the type of the data after every step. Squares are summed in a
+/// fixed order (channel i into partial sum i % 16), so that results do not depend on slices, strides, alignment, or
+/// whether the call is in place.
 ///
-/// Allocates nothing; may be called from any thread; `part` splits the (token, head) pairs. Throws rotary::error,
-/// before anything is written, as `rotate` does, and for a norm.size that is not head_dim, an eps that is negative or
-/// not finite, a scale that is not finite or does not fit the tokens, heads of more than 1024 channels.
+/// A sum of squares beyond the compute type (a channel of 1.9e19, or many smaller ones, in float) makes a head 0, as in
+/// torch. NaN makes its head NaN; an infinity makes its pair NaN and the rest of the head 0; neither goes further.
+/// Without a norm (norm_order::none) both stay in their pair.
+///
+/// Allocates nothing, and takes 25 KB of the stack, 50 KB in double; may be called from any thread; `part` splits the
+/// (token, head) pairs. Throws rotary::error, before anything is written, as `rotate` does, and for a norm.weight that
+/// is null while norm.size is not 0 or norm.one_plus is set, a weight whose norm.size is not head_dim or whose
+/// norm.order is none, an eps that is negative or not finite, a scale that is not finite or does not fit the tokens,
+/// heads of more than 1024 channels.
 template <class T, class W, class Rows>
 void norm_and_rotate(const tensor_view<T>& x, const rms_norm<W>& norm, const Rows& rows, const positions& where,
                      const layout& how = {}, const slice& part = {}, const query_scale& scale = {}) {
@@ -59,8 +64,8 @@ void norm_and_rotate(const tensor_view<From>& from, const tensor_view<To>& to, c
 
 /// Writes keys that are normalised and rotated into the slots of their tokens, as `append` does: what the cache holds
 /// afterwards is, bit for bit, what norm_and_rotate(k, ...) into a tensor of the cache's type gives. For float8 and
-/// q8_0 it is what that gives in float, then divided by the scale and rounded. k is not changed. Throws as
-/// norm_and_rotate and append do.
+/// q8_0, which take 16 KB more of the stack, it is what that gives in float, then divided by the scale and rounded. k
+/// is not changed. Throws as norm_and_rotate and append do.
 template <class From, class W, class To, class Row>
 void norm_and_append(const tensor_view<From>& k, const rms_norm<W>& norm, const cache_view<To>& cache,
                      const slot_list& slot_ids, const step_table<Row>& step, const layout& how = {},

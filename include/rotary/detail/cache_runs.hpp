@@ -54,7 +54,6 @@ class quantised_piece {
     return {reinterpret_cast<std::uintptr_t>(floats_),       sizeof(float), 1, piece.tokens, piece.heads, count_, 0,
             static_cast<std::ptrdiff_t>(piece.heads) * head, head};
   }
-  float* floats() { return floats_; }
 
   void unpack(const token_run& piece) {
     each_head(piece, [this](float* floats, float scale, T* head) { kernels_.unpack(head, scale, floats, count_); });

@@ -18,7 +18,8 @@ class channel_copy {
   using written = std::conditional_t<same, float, To>;
 
  public:
-  /// Streams: whole cache lines, to be written past the caches.
+  /// Streams: whole cache lines, to be written past the caches. Numbers of 16 bits that are not converted go two by
+  /// two, so there must then be an even count of channels.
   explicit channel_copy(bool streams)
       : streams_(streams), copy_(select_copy<read, written>()), stream_(select_copy<read, streamed<written>>()) {}
 

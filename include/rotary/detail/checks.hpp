@@ -148,6 +148,13 @@ inline void check_slice(const char* function, const slice& part) {
   fail("rotary::%s: slice index is %zu of count %zu; index must be below count.", function, part.index, part.count);
 }
 
+/// Of a tensor that is not empty.
+inline void check_address(const char* function, const char* argument, const tensor_shape& x) {
+  if (x.address != 0) return;
+  fail("rotary::%s: the data pointer of %s is null; only a view with a size of zero may have none.", function,
+       argument);
+}
+
 inline void check_block(const char* function, const tensor_shape& x, const rows_shape& rows, const layout& how) {
   if (rows.pairs > x.head_dim / 2 || how.offset > x.head_dim - 2 * rows.pairs) {
     fail(
@@ -239,12 +246,10 @@ inline bool prepare(const char* function, rotation_job& job, bool two_tensors, b
   const tensor_shape& from = job.from;
   if (two_tensors) check_same_sizes(function, from, job.to);
   check_slice(function, part);
-  if (from.batch == 0 || from.tokens == 0 || from.heads == 0 || from.head_dim == 0) return false;
+  if (from.empty()) return false;
   check_block(function, from, job.table, job.how);
-  if (from.address == 0 || job.to.address == 0) {
-    fail("rotary::%s: the data pointer of %s is null; only a view with a size of zero may have none.", function,
-         from.address == 0 ? "the source" : "the destination");
-  }
+  check_address(function, "the source", from);
+  check_address(function, "the destination", job.to);
   bool in_place = true;
   if (two_tensors) {
     in_place = check_two_tensors(function, from, job.to, same_format, job.how);

@@ -22,6 +22,7 @@ struct tensor_shape {
   std::size_t batch, tokens, heads, head_dim;
   std::ptrdiff_t batch_stride, token_stride, head_stride;
 
+  ROTARY_INLINE bool empty() const { return batch == 0 || tokens == 0 || heads == 0 || head_dim == 0; }
   ROTARY_INLINE std::ptrdiff_t at(std::size_t b, std::size_t t, std::size_t h) const {
     return static_cast<std::ptrdiff_t>(b) * batch_stride + static_cast<std::ptrdiff_t>(t) * token_stride +
            static_cast<std::ptrdiff_t>(h) * head_stride;

@@ -17,16 +17,13 @@ struct cache_writing {
   cache_shape cache;
   extent in_from = {}, in_cache = {};
 
-  bool empty() const { return from.batch == 0 || from.tokens == 0 || from.heads == 0 || from.head_dim == 0; }
+  bool empty() const { return from.empty(); }
 
   template <class To>
   void check(const char* function) {
     check_head_counts(function, source, from.heads, from.head_dim, cache);
     if (empty()) return;
-    if (from.address == 0) {
-      fail("rotary::%s: the data pointer of %s is null; only a view with a size of zero may have none.", function,
-           source);
-    }
+    check_address(function, source, from);
     in_from = extent_of(function, source, from);
     in_cache = check_cache<To>(function, argument, cache);
     check_disjoint(function, source, from, in_from, argument, cache.places, in_cache);

@@ -2,6 +2,7 @@
 #ifndef ROTARY_DETAIL_RUN_NORM_HPP
 #define ROTARY_DETAIL_RUN_NORM_HPP
 
+#include "../query_scale.hpp"
 #include "../rms_norm.hpp"
 #include "norm_kernels.hpp"
 #include "run_append.hpp"
@@ -12,6 +13,16 @@ namespace detail {
 
 /// Channels of a head whose factors are kept on the stack.
 constexpr std::size_t most_normed_channels = 1024;
+
+/// The longest row of factors: not that of whole heads, where few channels beside the pairs take vectors of their own.
+constexpr std::size_t most_factors() {
+  std::size_t most = 0;
+  for (std::size_t pairs = 0; pairs <= most_normed_channels / 2; ++pairs) {
+    const std::size_t row = norm_sizes{most_normed_channels, pairs, 0}.row();
+    if (row > most) most = row;
+  }
+  return most;
+}
 
 template <class W>
 void check_norm(const char* function, const rms_norm<W>& norm, const query_scale& scale, const tensor_shape& x) {
@@ -131,12 +142,13 @@ class normed_rotation {
     }
   }
 
-  static constexpr std::size_t padded = most_normed_channels + 16;
-  static constexpr std::size_t factors_room = norm_sizes{most_normed_channels, most_normed_channels / 2, 0}.row() + 64;
+  static constexpr std::size_t most_channels = in_whole_vectors(most_normed_channels);
+  static constexpr std::size_t most_pairs = in_whole_vectors(most_normed_channels / 2);
+  static constexpr std::size_t factors_room = most_factors();
 
   alignas(64) C factors_[factors_room];
-  alignas(64) C first_[padded / 2], second_[padded / 2], outside_[padded];
-  alignas(64) C cos_[padded / 2], sin_[padded / 2];
+  alignas(64) C first_[most_pairs], second_[most_pairs], outside_[most_channels];
+  alignas(64) C cos_[most_pairs], sin_[most_pairs];
   const rows_shape& table_;
   const layout& how_;
   norm_sizes sizes_;
@@ -152,16 +164,13 @@ void run_norm(const tensor_view<From>& from, const tensor_view<To>& to, const rm
               const table_view<Row>& rows, const positions& where, const layout& how, const slice& part,
               const query_scale& scale) {
   static_assert(!std::is_const<To>::value, "rotary: the destination must not be const");
-  static_assert(sizeof(From) == sizeof(format_of<From>) && sizeof(To) == sizeof(format_of<To>) &&
-                    sizeof(Row) == sizeof(format_of<Row>),
-                "rotary::element<T>::format must have the size of T");
   constexpr const char* function = "norm_and_rotate";
   using read = format_of<From>;
   using written = format_of<To>;
   using row = format_of<Row>;
   rotation_job job = {shape_of(from), shape_of(to), shape_of(rows), where, how, 1.0, 1.0};
   prepare(function, job, TwoTensors, std::is_same<read, written>::value, part);
-  if (from.batch == 0 || from.tokens == 0 || from.heads == 0 || from.head_dim == 0) return;
+  if (job.from.empty()) return;
   check_norm(function, norm, scale, job.from);
   normed_rotation<TwoTensors, read, written, row, W, typename compute<read, written, row>::type> pass(
       job.from, norm, scale, job.table, how);

@@ -32,6 +32,7 @@ table_view<T> view_of(const step_table<T>& rows) = delete;
 // The stride of an axis with one entry means nothing; 0 keeps address arithmetic inside the tensor.
 template <class T>
 ROTARY_INLINE tensor_shape shape_of(const tensor_view<T>& x) {
+  static_assert(sizeof(T) == sizeof(format_of<T>), "rotary::element<T>::format must have the size of T");
   return {reinterpret_cast<std::uintptr_t>(x.data),
           sizeof(T),
           x.batch,
@@ -45,6 +46,7 @@ ROTARY_INLINE tensor_shape shape_of(const tensor_view<T>& x) {
 
 template <class T>
 ROTARY_INLINE rows_shape shape_of(const table_view<T>& rows) {
+  static_assert(sizeof(T) == sizeof(format_of<T>), "rotary::element<T>::format must have the size of T");
   return {rows.cos, rows.sin, rows.rows, rows.pairs, rows.row_stride, rows.pair_step, rows.first_position};
 }
 
@@ -159,9 +161,6 @@ ROTARY_NOINLINE void run_any_rotation(const tensor_view<From>& from, const tenso
                                       const table_view<Row>& rows, const positions& where, const layout& how,
                                       const slice& part, double scale) {
   static_assert(!std::is_const<To>::value, "rotary: the destination must not be const");
-  static_assert(sizeof(From) == sizeof(format_of<From>) && sizeof(To) == sizeof(format_of<To>) &&
-                    sizeof(Row) == sizeof(format_of<Row>),
-                "rotary::element<T>::format must have the size of T");
   using formats = compute<format_of<From>, format_of<To>, format_of<Row>>;
   constexpr bool in_double = std::is_same<typename formats::type, double>::value;
   const double factor =
@@ -195,8 +194,7 @@ ROTARY_INLINE void run_rotation(const tensor_view<From>& from, const tensor_view
 template <class Row>
 ROTARY_INLINE positions rows_of_step(const char* function, const tensor_shape& x, const step_table<Row>& step) {
   const bool shared = step.size() == x.tokens;
-  const bool empty = x.batch == 0 || x.tokens == 0 || x.heads == 0 || x.head_dim == 0;
-  if (!shared && !empty && (multiply_overflows(x.batch, x.tokens) || step.size() != x.batch * x.tokens)) {
+  if (!shared && !x.empty() && (multiply_overflows(x.batch, x.tokens) || step.size() != x.batch * x.tokens)) {
     fail(
         "rotary::%s: the step_table has %zu rows; the view has %zu sequences of %zu tokens. Assign tokens or batch "
         "* tokens positions.",

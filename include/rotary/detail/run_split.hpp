@@ -72,15 +72,10 @@ inline void check_split_sizes(const tensor_shape& packed, const tensor_shape& q,
 inline void check_split_memory(const tensor_shape& packed, split_output (&outputs)[3]) {
   constexpr const char* function = "split_qkv";
   const extent read = extent_of(function, "packed", packed);
-  if (packed.address == 0) {
-    fail("rotary::split_qkv: the data pointer of packed is null; only a view with a size of zero may have none.");
-  }
+  check_address(function, "packed", packed);
   for (split_output& output : outputs) {
     if (output.empty()) continue;
-    if (output.job.to.address == 0) {
-      fail("rotary::split_qkv: the data pointer of %s is null; only a view with a size of zero may have none.",
-           output.argument);
-    }
+    check_address(function, output.argument, output.job.to);
     output.bytes = extent_of(function, output.argument, output.job.to);
     check_written_once(function, output.job.to, output.argument);
     check_disjoint(function, "packed", packed, read, output.argument, output.job.to, output.bytes);
@@ -108,7 +103,7 @@ void run_split(const tensor_view<From>& from, const tensor_view<Q>& q, const ten
   const tensor_shape packed = shape_of(from), of_q = shape_of(q), of_k = shape_of(k), of_v = shape_of(v);
   check_split_sizes(packed, of_q, of_k, of_v);
   check_slice("split_qkv", part);
-  if (packed.batch == 0 || packed.tokens == 0 || packed.heads == 0 || packed.head_dim == 0) return;
+  if (packed.empty()) return;
   const rows_shape table = shape_of(rows);
   const auto output = [&](const char* argument, std::size_t first, const tensor_shape& to) {
     split_output made = {argument, first, {packed, to, table, where, how, 1.0, 1.0}};

@@ -10,8 +10,7 @@
 namespace rotary {
 inline namespace ROTARY_ABI {
 
-/// A parallel loop over the slices. omp_get_max_threads() of them are enough; a slice of the same number is given to
-/// the same thread every time.
+/// A parallel loop over the slices. omp_get_max_threads() of them are enough.
 struct openmp_executor {
   template <class F>
   void operator()(std::size_t n, const F& f) const {

@@ -4,6 +4,7 @@
 #define ROTARY_PARALLEL_THREAD_POOL_HPP
 
 #include <condition_variable>
+#include <memory>
 #include <mutex>
 #include <thread>
 
@@ -20,7 +21,7 @@ class thread_pool {
   /// where the system gives no more of them.
   explicit thread_pool(std::size_t threads = available()) : thread_pool(empty()) {
     if (threads == 0) detail::fail("rotary::thread_pool: threads is 0; it must be at least 1, the caller.");
-    workers_ = new std::thread[threads - 1];
+    workers_.reset(new std::thread[threads - 1]);
     for (; started_ + 1 < threads; ++started_) workers_[started_] = std::thread([this] { serve(); });
   }
   thread_pool(const thread_pool&) = delete;
@@ -32,7 +33,6 @@ class thread_pool {
     }
     more_.notify_all();
     for (std::size_t i = 0; i < started_; ++i) workers_[i].join();
-    delete[] workers_;
   }
 
   /// The caller included.
@@ -102,7 +102,7 @@ class thread_pool {
   job job_ = {nullptr, nullptr, 0, 0, 0};  // under the mutex, as all below
   bool busy_ = false, ended_ = false;
   std::size_t started_ = 0;  // from the constructor on
-  std::thread* workers_ = nullptr;
+  std::unique_ptr<std::thread[]> workers_;
 };
 
 }  // namespace ROTARY_ABI
