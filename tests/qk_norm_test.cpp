@@ -587,8 +587,9 @@ TEST(QkNormRefuses, ANormThatDoesNotFit) {
   expect_refused_after([](call& c) { c.norm.size = 32; }, {"norm.size is 32", "head_dim = 64"});
   expect_refused_after([](call& c) { c.norm.order = norm_order::none; }, {"norm.order is none"});
   expect_refused_after([](call& c) { c.norm.size = 0; }, {"norm.size is 0", "head_dim = 64"});
-  for (const double eps : {-1e-6, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
-    expect_refused_after([eps](call& c) { c.norm.eps = eps; }, {"norm.eps is", "0 or more"});
+  for (const double eps :
+       {-1e-6, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(), 1e308}) {
+    expect_refused_after([eps](call& c) { c.norm.eps = eps; }, {"norm.eps is", "from 0 to 1e300"});
   }
   std::vector<float> wide(1025);
   const table<float> rows(rotary::make_spectrum(64, 10000.0), 10);
@@ -596,9 +597,31 @@ TEST(QkNormRefuses, ANormThatDoesNotFit) {
                  "norm_and_rotate", {"head_dim is 1025", "up to 1024"});
 }
 
+// 1 + weight is taken in double: weights near -1 would lose their digits in float.
+TEST(QkNormNumbers, OnePlusWeightsInDoubleKeepTheirDigits) {
+  constexpr std::size_t d = 64;
+  std::vector<double> weight(d);
+  std::vector<float> x(2 * d), was;
+  for (std::size_t i = 0; i < d; ++i) weight[i] = -1.0 + 1e-9 * static_cast<double>(i + 1);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = i % 3 == 0 ? 1.5f : -0.75f;
+  was = x;
+  const table<float> still(rotary::make_spectrum(d, 10000.0), 1);
+  rotary::norm_and_rotate(rotary::thd(x.data(), 1, 2, d), rms_norm<double>{weight.data(), d, 1e-6, true}, still, 0);
+  for (std::size_t h = 0; h < 2; ++h) {
+    double squares = 0;
+    for (std::size_t i = 0; i < d; ++i) squares += static_cast<double>(was[h * d + i]) * was[h * d + i];
+    for (std::size_t i = 0; i < d; ++i) {
+      const double want = was[h * d + i] / std::sqrt(squares / d + 1e-6) * (1.0 + weight[i]);
+      EXPECT_NEAR(x[h * d + i], want, std::fabs(want) * (d / 32.0 + 12) * 0x1p-24) << h << " " << i;
+    }
+  }
+}
+
 TEST(QkNormRefuses, AScaleThatDoesNotFit) {
   const double infinity = std::numeric_limits<double>::infinity();
   expect_refused_after([&](call& c) { c.scale = infinity; }, {"scale is inf", "finite"});
+  expect_refused_after([&](call& c) { c.scale = 1e300; }, {"scale is 1e+300", "1.2e-38 and 3e+38"});
+  expect_refused_after([&](call& c) { c.scale = 1e-300; }, {"scale is 1e-300", "1.2e-38 and 3e+38"});
   expect_refused_after([](call& c) { c.scale = {c.factors.data(), 5}; }, {"5 factors", "2 sequences of 6 tokens"});
   expect_refused_after([](call& c) { c.scale = {nullptr, 12}; }, {"null pointer with 12"});
   expect_refused_after(
@@ -607,6 +630,12 @@ TEST(QkNormRefuses, AScaleThatDoesNotFit) {
         c.scale = {c.factors.data(), 12};
       },
       {"factor of token 7 is", "nan"});
+  expect_refused_after(
+      [&](call& c) {
+        c.factors[7] = 3e38f;
+        c.scale = {c.factors.data(), 12, 3.0};
+      },
+      {"factor of token 7 is 3e+38, times scale 3"});
 }
 
 TEST(QkNormRefuses, WhatRotateRefuses) {

@@ -53,8 +53,8 @@ void append(const tensor_view<From>& k, const tensor_view<FromV>& v, const cache
 }
 
 /// As append, and k itself is rotated in place, for the attention of this step: both results are those of append, then
-/// rotate, at one pass over memory. Tokens whose slot is -1 are left out of both. layout::stored must be
-/// layout::pairing.
+/// rotate, at one pass over memory. Tokens whose slot is -1 are rotated, too, but left out of the cache.
+/// layout::stored must be layout::pairing.
 template <class From, class To, class Row>
 void rotate_and_append(const tensor_view<From>& k, const cache_view<To>& cache, const slot_list& slot_ids,
                        const step_table<Row>& step, const layout& how = {}, const slice& part = {}) {

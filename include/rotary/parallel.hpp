@@ -26,10 +26,15 @@ inline namespace ROTARY_ABI {
 ///
 /// What a slice throws goes to the caller once the others are done, one of several; contracts are checked in every
 /// slice, before it writes, so a call that breaks one writes nothing. With -fno-exceptions, see error.hpp. Throws
-/// rotary::error for a count of 0, which would leave the work undone.
+/// rotary::error for a count of 0, which would leave the work undone, or above 2^31 - 1, which not every executor can
+/// count to.
 template <class Executor, class Work>
 void in_parallel(Executor&& executor, std::size_t count, const Work& work) {
-  if (count == 0) detail::fail("rotary::in_parallel: count is 0; it must be at least 1. Use the number of threads.");
+  constexpr std::size_t most = 0x7fffffff;
+  if (count == 0 || count > most) {
+    detail::fail("rotary::in_parallel: count is %zu; it must be from 1 to %zu. Use the number of threads.", count,
+                 most);
+  }
 #if ROTARY_EXCEPTIONS
   std::atomic_flag failed = ATOMIC_FLAG_INIT;
   std::exception_ptr thrown;

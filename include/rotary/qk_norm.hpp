@@ -25,13 +25,15 @@ inline namespace ROTARY_ABI {
 ///
 /// A sum of squares beyond the compute type (a channel of 1.9e19, or many smaller ones, in float) makes a head 0, as in
 /// torch. NaN makes its head NaN; an infinity makes its pair NaN and the rest of the head 0; neither goes further.
-/// Without a norm (norm_order::none) both stay in their pair.
+/// Without a norm (norm_order::none) both stay in their pair. With eps 0, the bound needs squares that are normal
+/// numbers: channels from 1e-18 on in float.
 ///
 /// Allocates nothing, and takes 25 KB of the stack, 50 KB in double; may be called from any thread; `part` splits the
 /// (token, head) pairs. Throws rotary::error, before anything is written, as `rotate` does, and for a norm.weight that
 /// is null while norm.size is not 0 or norm.one_plus is set, a weight whose norm.size is not head_dim or whose
-/// norm.order is none, an eps that is negative or not finite, a scale that is not finite or does not fit the tokens,
-/// heads of more than 1024 channels.
+/// norm.order is none, an eps that is negative or above 1e300, a scale that is no multiplier of the compute type or
+/// does not fit the tokens, heads of more than 1024 channels. Weights, rows and factors may not overlap what is
+/// written.
 template <class T, class W, class Rows>
 void norm_and_rotate(const tensor_view<T>& x, const rms_norm<W>& norm, const Rows& rows, const positions& where,
                      const layout& how = {}, const slice& part = {}, const query_scale& scale = {}) {

@@ -18,11 +18,12 @@ class query_scale {
   query_scale(const float* of_token, std::size_t count, double of_all = 1.0) noexcept
       : of_all_(of_all), of_token_(of_token), count_(count), given_(true) {}
 
-  /// Throws rotary::error, in the name of `function`, for a number that is not finite, and where the array does not fit
-  /// [batch, tokens]. Every call that takes a scale does this.
-  void check(const char* function, std::size_t batch, std::size_t tokens) const {
-    if (!detail::is_finite(of_all_)) {
-      detail::fail("rotary::%s: scale is %g; it must be finite. Use 1 for none.", function, of_all_);
+  /// Throws rotary::error, in the name of `function`, for a multiplier that is neither 0 nor between `least` and
+  /// `most`, and where the array does not fit [batch, tokens]. Every call that takes a scale does this.
+  void check(const char* function, std::size_t batch, std::size_t tokens, double least, double most) const {
+    if (!fits(of_all_, least, most)) {
+      detail::fail("rotary::%s: scale is %g; it must be finite, 0 or between %g and %g. Use 1 for none.", function,
+                   of_all_, least, most);
     }
     if (!given_) return;
     if (count_ != tokens && (count_ % tokens != 0 || count_ / tokens != batch)) {
@@ -37,9 +38,12 @@ class query_scale {
     }
     for (std::size_t i = 0; i < count_; ++i) {
       const double factor = static_cast<double>(of_token_[i]);
-      if (detail::is_finite(factor)) continue;
-      detail::fail("rotary::%s: the factor of token %zu is %g; it must be finite. Use 1 for none.", function, i,
-                   factor);
+      if (detail::is_finite(factor) && fits(factor * of_all_, least, most)) continue;
+      detail::fail(
+          "rotary::%s: the factor of token %zu is %g, times scale %g; that must be finite, 0 or between %g and %g. Use "
+          "1 "
+          "for none.",
+          function, i, factor, of_all_, least, most);
     }
   }
 
@@ -50,6 +54,11 @@ class query_scale {
   }
 
  private:
+  static bool fits(double factor, double least, double most) {
+    const double size = factor < 0 ? -factor : factor;
+    return detail::is_finite(factor) && size <= most && (size >= least || factor == 0.0);
+  }
+
   double of_all_;
   const float* of_token_ = nullptr;
   std::size_t count_ = 0;

@@ -24,7 +24,7 @@ struct rms_norm {
   const W* weight =
       nullptr;            ///< [head_dim], borrowed, of the channels as they are when they are normalised; null: none
   std::size_t size = 0;   ///< head_dim; 0 where weight is null
-  double eps = 1e-6;      ///< 0 or more; with 0, a head of zeros becomes NaN, as in torch and ggml
+  double eps = 1e-6;      ///< 0 to 1e300; with 0, a head of zeros becomes NaN, as in torch and ggml
   bool one_plus = false;  ///< multiply by 1 + weight[i]: Gemma
   norm_order order = norm_order::before_rotation;
 };

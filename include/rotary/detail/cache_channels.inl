@@ -182,14 +182,40 @@ ROTARY_INLINE void scale_block(const std::int8_t* from, float by, float* to) {
 
 #endif
 
+#if ROTARY_GNU
+/// A quotient also where -ffast-math lets compilers multiply by the reciprocal, which rounds twice.
+template <std::size_t W>
+ROTARY_INLINE vec_t<float, W> quotient(vec_t<float, W> value, vec_t<float, W> by) {
+#  if ROTARY_BACKEND_LANES >= 8
+  __asm__("vdivps {%2, %1, %0|%0, %1, %2}" : "=v"(value) : "v"(value), "v"(by));
+#  elif ROTARY_X86
+  __asm__("divps {%1, %0|%0, %1}" : "+x"(value) : "x"(by));
+#  elif defined(__aarch64__)
+  __asm__("fdiv %0.4s, %1.4s, %2.4s" : "=w"(value) : "w"(value), "w"(by));
+#  else
+  value /= by;
+#  endif
+  return value;
+}
+#endif
+
 /// `channels` floats divided by the scale and rounded once, to nearest even.
 template <class F, std::size_t W, class T>
 ROTARY_INLINE void pack_float8(const float* from, float scale, T* to, std::size_t channels) {
-  std::size_t i = 0;
 #if ROTARY_GNU
-  for (; i + W <= channels; i += W) write_bits(to + i, narrow_float8<F, W>(load_bytes<float, W>(from + i) / scale));
+  const vec_t<float, W> by = vec_t<float, W>{} + scale;
+  std::size_t i = 0;
+  for (; i + W <= channels; i += W) {
+    write_bits(to + i, narrow_float8<F, W>(quotient<W>(load_bytes<float, W>(from + i), by)));
+  }
+  if (i == channels) return;
+  float rest[W] = {};
+  std::memcpy(rest, from + i, (channels - i) * sizeof(float));
+  const vec_t<std::uint8_t, W> bytes = narrow_float8<F, W>(quotient<W>(load_bytes<float, W>(rest), by));
+  std::memcpy(static_cast<void*>(to + i), &bytes, channels - i);
+#else
+  for (std::size_t i = 0; i < channels; ++i) to[i].bits = float_to_float8_bits<F>(from[i] / scale);
 #endif
-  for (; i < channels; ++i) to[i].bits = float_to_float8_bits<F>(from[i] / scale);
 }
 template <class F, std::size_t W, class T>
 ROTARY_INLINE void unpack_float8(const T* from, float scale, float* to, std::size_t channels) {

@@ -24,7 +24,8 @@ constexpr std::size_t most_factors() {
   return most;
 }
 
-template <class W>
+/// C: what is computed in.
+template <class C, class W>
 void check_norm(const char* function, const rms_norm<W>& norm, const query_scale& scale, const tensor_shape& x) {
   static_assert(sizeof(W) == sizeof(format_of<W>), "rotary::element<W>::format must have the size of W");
   if (norm.weight == nullptr && (norm.size != 0 || norm.one_plus)) {
@@ -40,15 +41,16 @@ void check_norm(const char* function, const rms_norm<W>& norm, const query_scale
     fail("rotary::%s: norm.size is %zu; it must be head_dim = %zu, a weight for each channel.", function, norm.size,
          x.head_dim);
   }
-  if (!is_finite(norm.eps) || norm.eps < 0.0) {
-    fail("rotary::%s: norm.eps is %g; it must be finite, and 0 or more. Use the model's rms_norm_eps.", function,
+  if (!is_finite(norm.eps) || norm.eps < 0.0 || norm.eps > 1e300) {
+    fail("rotary::%s: norm.eps is %g; it must be finite, from 0 to 1e300. Use the model's rms_norm_eps.", function,
          norm.eps);
   }
   if (x.head_dim > most_normed_channels) {
     fail("rotary::%s: head_dim is %zu; heads that are normalised may have up to %zu channels.", function, x.head_dim,
          most_normed_channels);
   }
-  scale.check(function, x.batch, x.tokens);
+  constexpr bool in_double = std::is_same<C, double>::value;
+  scale.check(function, x.batch, x.tokens, in_double ? 2.3e-308 : 1.2e-38, in_double ? 1e308 : 3e38);
 }
 
 /// Normalises and rotates runs of a call's heads. TwoTensors: from one tensor to another.
@@ -100,7 +102,9 @@ class normed_rotation {
     if (norm.weight != nullptr) {
       kernels_.read_weights(reinterpret_cast<const format_of<W>*>(norm.weight), all, sizes_.channels);
     }
-    for (std::size_t i = 0; norm.one_plus && i < sizes_.channels; ++i) all[i] = C(1) + all[i];
+    for (std::size_t i = 0; norm.one_plus && i < sizes_.channels; ++i) {  // in double: 1 + weight may be close to 0
+      all[i] = static_cast<C>(1.0 + load_scalar<double>(reinterpret_cast<const format_of<W>*>(norm.weight) + i));
+    }
     const pairing order = order_ == norm_order::after_rotation ? how_.stored : how_.pairing;
     const std::size_t pairs = sizes_.pairs, behind = sizes_.offset + 2 * pairs;
     for (std::size_t j = 0; j < pairs; ++j) {
@@ -171,9 +175,9 @@ void run_norm(const tensor_view<From>& from, const tensor_view<To>& to, const rm
   rotation_job job = {shape_of(from), shape_of(to), shape_of(rows), where, how, 1.0, 1.0};
   prepare(function, job, TwoTensors, std::is_same<read, written>::value, part);
   if (job.from.empty()) return;
-  check_norm(function, norm, scale, job.from);
-  normed_rotation<TwoTensors, read, written, row, W, typename compute<read, written, row>::type> pass(
-      job.from, norm, scale, job.table, how);
+  using computed = typename compute<read, written, row>::type;
+  check_norm<computed>(function, norm, scale, job.from);
+  normed_rotation<TwoTensors, read, written, row, W, computed> pass(job.from, norm, scale, job.table, how);
   const std::size_t tokens = from.batch * from.tokens;
   const token_runs runs(job.from, slot_list::range(0, tokens), where, tokens, no_limit);
   runs.each(from.heads, part,
@@ -212,7 +216,7 @@ void run_norm_append(const tensor_view<From>& k, const rms_norm<W>& norm, const 
   const rotation_job job = keys.job(shape_of(rows), where, how);
   check_append<to>(function, keys, job, values, slot_ids, part, false);
   if (!keys.empty()) {
-    check_norm(function, norm, query_scale(), keys.from);
+    check_norm<float>(function, norm, query_scale(), keys.from);
     const token_runs runs(keys.from, slot_ids, where, keys.cache.places.tokens, no_limit);
     put_normed_keys<format_of<From>, to, format_of<Row>>(keys, job, norm, runs, part);
   }
