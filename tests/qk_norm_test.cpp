@@ -90,6 +90,7 @@ const std::vector<scene>& scenes() {
       {1, 5, 2, 256, 64, {p::split_half, 192}, "bhsd"},
       {1, 3, 3, 576, 64, {p::interleaved, 512}, "gaps"},
       {1, 2, 2, 1021, 1018, {p::split_half, 1}, "bshd"},
+      {1, 3, 2, 1024, 994, {p::interleaved, 30}, "bhsd"},  // the longest row of factors
       {1, 4, 2, 40, 0, p::split_half, "bshd"},
   };
   return all;
