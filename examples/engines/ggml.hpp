@@ -97,7 +97,7 @@ rotary::tensor_view<T> view(const tensor<T>& x) {
 class rope {
  public:
   explicit rope(const rope_params& p, rotary::angles mode = rotary::angles::exact)
-      : head_dim_(p.mode == vision ? 2 * p.n_dims : 0),
+      : head_dim_(p.mode == vision ? 2 * std::int64_t{p.n_dims} : 0),
         step_(spectrum_of(p), axes_of(p), mode),
         how_(p.mode == normal ? rotary::pairing::interleaved : rotary::pairing::split_half) {}
 

@@ -29,7 +29,11 @@ class rope {
   void operator()(const T* x, const int* shape, int ndim, const int* offset, std::size_t offset_count, T* out) {
     if (ndim < 3) refuse("mlx", "ndim", ndim, "x must have at least 3 axes.");
     std::size_t heads = 1;
-    for (int i = 1; i < ndim - 2; ++i) heads *= size("mlx", "shape", shape[i]);
+    for (int i = 1; i < ndim - 2; ++i) {
+      const std::size_t axis = size("mlx", "shape", shape[i]);
+      if (axis != 0 && heads > SIZE_MAX / axis) refuse("mlx", "shape", axis, "the axes multiply beyond size_t.");
+      heads *= axis;
+    }
     const std::size_t batch = size("mlx", "shape[0]", shape[0]), tokens = size("mlx", "shape[-2]", shape[ndim - 2]);
     const std::size_t channels = size("mlx", "shape[-1]", shape[ndim - 1]);
     if (offset_count != 1 && offset_count != batch) {
@@ -37,7 +41,8 @@ class rope {
     }
     const auto from = rotary::bhsd(x, batch, heads, tokens, channels);
     const auto to = rotary::bhsd(out, batch, heads, tokens, channels);
-    const std::size_t rows = offset_count * tokens;  // those of one sequence serve all where they are the same
+    if (batch == 0 || heads == 0 || tokens == 0) return;  // x is empty: positions would cost memory for nothing
+    const std::size_t rows = offset_count * tokens;       // those of one sequence serve all where they are the same
     ids_.resize(rows);
     rotary::write_positions(rotary::positions::per_sequence(offset, offset_count), offset_count, tokens, ids_.data(),
                             rows);

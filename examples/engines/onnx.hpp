@@ -71,7 +71,9 @@ template <class T>
 void run(const T* x, const shape& of, const caches<T>& by, const attributes& node, std::int64_t rows,
          const rotary::positions& where, T* output, const rotary::slice& part) {
   const std::int64_t width = by.of.dims[by.of.rank - 1];
-  if (width <= 0) refuse("onnx", "the caches' width", width, "it must be above 0.");
+  if (width <= 0 || width > INT64_MAX / 2) {
+    refuse("onnx", "the caches' width", width, "it must be above 0, and a head twice as wide.");
+  }
   const auto from = view(x, of, node, 2 * width);
   const std::size_t asked = size("onnx", "rotary_embedding_dim", node.rotary_embedding_dim);
   const std::size_t rotary_dim = asked != 0 ? asked : from.head_dim, twice = 2 * static_cast<std::size_t>(width);

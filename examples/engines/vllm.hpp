@@ -26,7 +26,8 @@ void rotary_embedding(const std::int64_t* positions, std::int64_t tokens, T* que
                       bool is_neox, const rotary::slice& part = {}) {
   if (head_size <= 0) refuse("vllm", "head_size", head_size, "it must be above 0.");
   if (query_hidden % head_size != 0) refuse("vllm", "query's size", query_hidden, "it must be heads * head_size.");
-  if (key_hidden % head_size != 0) refuse("vllm", "key's size", key_hidden, "it must be heads * head_size.");
+  const std::int64_t key_width = key != nullptr ? key_hidden : 0;
+  if (key_width % head_size != 0) refuse("vllm", "key's size", key_width, "it must be heads * head_size.");
   if (rot_dim % 2 != 0) refuse("vllm", "rot_dim", rot_dim, "it must be even. Channels rotate in pairs.");
   if (cos_sin_cache == nullptr) refuse("vllm", "cos_sin_cache", 0, "it must not be null.");
   const std::size_t pairs = size("vllm", "rot_dim", rot_dim) / 2;
@@ -45,7 +46,7 @@ void rotary_embedding(const std::int64_t* positions, std::int64_t tokens, T* que
                                   head_size};
   };
   const auto of_query = view(query, query_hidden, query_stride);
-  const auto of_key = view(key, key_hidden, key_stride);
+  const auto of_key = view(key, key_width, key_stride);
   rotary::rotate(of_query, rows, where, how, part);
   if (key != nullptr) rotary::rotate(of_key, rows, where, how, part);
 }

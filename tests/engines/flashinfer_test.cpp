@@ -3,6 +3,8 @@
 #include "flashinfer.hpp"
 
 #include <algorithm>
+#include <cstring>
+#include <limits>
 
 #include "engines.hpp"
 #include "flashinfer_append.hpp"
@@ -143,7 +145,8 @@ struct appending {
     }
   }
 
-  void run() {
+  template <class Change>
+  void run(const Change& change) {
     const ragged<const bfloat16> all_q = {q.data(), 9, 3, 20, 60, 20}, all_k = {k.data(), 9, 2, 20, 40, 20};
     const auto part = [](auto x, std::int64_t first, std::int64_t count) {
       x.data += first;
@@ -151,11 +154,16 @@ struct appending {
       return x;
     };
     const ragged<fp8> out = {q_out.data(), 9, 3, 20, 60, 20};
-    const engines::flashinfer::quantize_arguments<bfloat16> of = {
+    engines::flashinfer::quantize_arguments<bfloat16> of = {
         part(all_q, 0, 12),           part(all_k, 0, 12), part(all_q, 12, 8), part(all_k, 12, 8),
         {v.data(), 9, 2, 20, 40, 20}, part(out, 0, 12),   part(out, 12, 8)};
+    change(of);
     engines::flashinfer::rope_quantize_append(of, cos_sin.data(), 50, pos_ids.data(), kv, batch_indices.data(),
                                               positions.data(), q_scale, kv_scale, interleave, slots.data());
+  }
+
+  void run() {
+    run([](auto&) {});
   }
 
   // Channel i of a head, rotated.
@@ -258,6 +266,64 @@ TEST(FlashInfer, FigureOfTheScale) {
     EXPECT_EQ(of_halves, 0u);
     EXPECT_EQ(of_floats, 0u);
   }
+}
+
+TEST(FlashInfer, RefusesKeysAtRestBeforeAnythingIsWritten) {
+  const auto expect = [](const auto& change, const std::string& part) {
+    appending of(kv_layout::nhd, false);
+    const std::vector<fp8> k = of.k_cache, v = of.v_cache, q = of.q_out;
+    expect_refused([&] { of.run([&](auto& with) { change(of, with.k_nope); }); }, part);
+    EXPECT_EQ(std::memcmp(k.data(), of.k_cache.data(), k.size()), 0) << part;
+    EXPECT_EQ(std::memcmp(v.data(), of.v_cache.data(), v.size()), 0) << part;
+    EXPECT_EQ(std::memcmp(q.data(), of.q_out.data(), q.size()), 0) << part;
+  };
+  expect([](auto&, auto& k_nope) { k_nope.head_dim = 4; }, "2 heads of 4 channels and its cache 2 heads of 8");
+  expect([](auto&, auto& k_nope) { k_nope.head_dim = 0; }, "2 heads of 0 channels");
+  expect([](auto&, auto& k_nope) { k_nope.heads = 1; }, "1 heads of 8 channels");
+  expect([](auto&, auto& k_nope) { k_nope.data = nullptr; }, "null");
+  expect([](auto&, auto& k_nope) { k_nope.n = 8; }, "1 sequences of 8 tokens");
+  expect([](auto&, auto& k_nope) { k_nope.n = -1; }, "n is -1");
+  expect([](auto&, auto& k_nope) { k_nope.stride_n = std::numeric_limits<std::int64_t>::max(); }, "address space");
+  expect([](auto& of, auto& k_nope) { k_nope.data = reinterpret_cast<const bfloat16*>(of.k_cache.data()); }, "overlap");
+}
+
+TEST(FlashInfer, RefusesRowsAndPositionsThatDoNotFit) {
+  std::vector<std::int32_t> append_indptr = {0, 3, 5}, indptr = {0, 2, 3}, last_page_len = {1, 2};
+  std::vector<std::int32_t> batch_indices(8, 77), positions(8, 77);
+  const std::vector<std::int32_t> before = positions;
+  paged_kv kv = {nullptr, nullptr, 9, 16, 1, 8, kv_layout::nhd, nullptr, indptr.data(), 2};
+  const auto expect = [&](const std::string& part) {
+    expect_refused(
+        [&] {
+          engines::flashinfer::batch_indices_and_positions(append_indptr.data(), kv, last_page_len.data(),
+                                                           batch_indices.data() + 1, positions.data() + 1);
+        },
+        part);
+    EXPECT_EQ(batch_indices, before);
+    EXPECT_EQ(positions, before);
+  };
+  append_indptr = {-1, 2, 4};
+  expect("append_indptr[0] is -1");
+  append_indptr = {1, 2, 4};
+  expect("append_indptr[0] is 1");
+  append_indptr = {0, 3, 2};
+  expect("append_indptr is 2");
+  append_indptr = {0, 3, 6};
+  expect("position is -1");
+  append_indptr = {0, 3, 5};
+  indptr = {0, 1 << 27, (1 << 27) + 1};  // 2^27 pages of 16 end at 2^31 - 1
+  last_page_len[0] = 17;
+  expect("position is 2147483648");
+  indptr = {0, 1 << 30, (1 << 30) + 1};
+  last_page_len[0] = 16;
+  expect("position is 17179869183");
+  kv.page_size = std::size_t{1} << 31;
+  expect("page_size is 2147483648");
+  kv.page_size = 16;
+  indptr = {0, 1 << 27, (1 << 27) + 1};
+  engines::flashinfer::batch_indices_and_positions(append_indptr.data(), kv, last_page_len.data(), batch_indices.data(),
+                                                   positions.data());
+  EXPECT_EQ(positions, (std::vector<std::int32_t>{2147483645, 2147483646, 2147483647, 0, 1, 77, 77, 77}));
 }
 
 TEST(FlashInfer, RefusesWhatDoesNotFit) {

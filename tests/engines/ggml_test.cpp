@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "../golden.hpp"
 #include "engines.hpp"
@@ -425,6 +426,9 @@ TEST(GgmlRefuses, ParametersThatDoNotFit) {
   expect_refused(made(q), "3 pairs");
   q.mode = engines::ggml::vision;
   expect_refused(made(q), "sections[0] is 3");
+  q.n_dims = std::numeric_limits<int>::max();
+  expect_refused(made(q), "VISION needs n_dims / 2");
+  q.n_dims = 8;
   q.sections[0] = q.sections[1] = 4;
   expect_refused([q] { rope node(q, angles::float32_recurrence); }, "one rope_theta");
   q = p;

@@ -1,6 +1,8 @@
 // examples/engines/mlx.hpp: against the definition of mlx.core.fast.rope, and how far MLX's arithmetic is from exact.
 #include "mlx.hpp"
 
+#include <limits>
+
 #include "engines.hpp"
 
 namespace {
@@ -137,6 +139,9 @@ TEST(Mlx, RefusesWhatDoesNotFit) {
   expect_refused(call({2, 2, 2, 8}, 3), "offset's size is 3");
   expect_refused(call({2, 2, 2, 6}, 1), "head_dim = 6");
   expect_refused(call({2, -2, 2, 8}, 1), "shape is -2");
+  expect_refused(call({2, 65536, 65536, 65536, 65536, 3, 8}, 1), "shape is 65536");
+  const int most = std::numeric_limits<int>::max();
+  EXPECT_NO_THROW(call({2, 0, most, 8}, 2)());
   EXPECT_EQ(x, before);
 }
 

@@ -223,6 +223,10 @@ TEST_F(OnnxRefuses, ShapesThatDoNotFit) {
   expect({2, -3, 32}, {20, 8}, {}, "is -3");
   expect({2, 3, 32}, {2, 3, 8}, {}, "rank of the caches is 3");
   expect({2, 2, 3, 16}, {20, 6}, {}, "rotary dim is 16");
+  expect({2, 3, 32}, {20, 0}, {}, "width is 0");
+  for (const std::int64_t width : {INT64_MAX, INT64_MAX / 2 + 1}) {
+    expect({2, 3, 32}, {20, width}, {}, "width is " + std::to_string(width));
+  }
   const auto expect_without_ids = [&](const std::vector<std::int64_t>& of_cache, const std::string& part) {
     expect_refused(
         [&] {

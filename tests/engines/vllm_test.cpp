@@ -54,8 +54,9 @@ void expect_definition(std::size_t head_size, std::size_t rot_dim, bool is_neox,
   for (std::size_t part = 0; part < 2; ++part) {
     engines::vllm::rotary_embedding<T>(positions.data(), 5, q_out.data(), signed_size(heads * head_size),
                                        signed_size(q_stride), with_key ? k_out.data() : nullptr,
-                                       signed_size(kv_heads * head_size), signed_size(k_stride), signed_size(head_size),
-                                       cache.data(), 50, signed_size(rot_dim), is_neox, {part, 2});
+                                       with_key ? signed_size(kv_heads * head_size) : -7,  // means nothing then
+                                       signed_size(k_stride), signed_size(head_size), cache.data(), 50,
+                                       signed_size(rot_dim), is_neox, {part, 2});
   }
   const reference::rows<long double> rows = rows_of(cache, rot_dim / 2, positions);
   for (std::size_t t = 0; t < 5; ++t) {
