@@ -349,6 +349,18 @@ TEST(Gguf, Dimensions) {
   expect_refused("llama", {{"rope.scaling.factor", 1e300}}, {"\"llama.rope.scaling.factor\"", "1e-60 to 1e60"});
 }
 
+// Phi-4 and Phi-4-mini are published with windows as long as their contexts.
+TEST(Gguf, LengthsMayExceedAnyNumberOfChannels) {
+  for (const std::int64_t window : {std::int64_t{131072}, std::int64_t{262144}, std::int64_t{1} << 53}) {
+    const json keys = {{"attention.sliding_window", window}, {"context_length", window}, {"rope.freq_base", 1e6}};
+    EXPECT_EQ(resolve("phi3", keys).max_position_embeddings, window);
+    EXPECT_EQ(resolve("gemma3", keys).types.size(), 2u) << "the window is not 0";
+  }
+  EXPECT_EQ(resolve("gemma3", {{"attention.sliding_window", 0}}).types.size(), 1u);
+  expect_refused("phi3", {{"attention.sliding_window", -1}}, {"\"phi3.attention.sliding_window\" is -1"});
+  expect_refused("phi3", {{"attention.sliding_window", 2.5}}, {"\"phi3.attention.sliding_window\" is 2.5"});
+}
+
 TEST(Gguf, KeysThatAreNotKnown) {
   expect_refused("llama", {{"rope.scaling.strength", 2}}, {"\"llama.rope.scaling.strength\"", "not known"});
   expect_refused("step35", {{"rope.scaling.apply_mask", 1}}, {"\"step35.rope.scaling.apply_mask\"", "not known"});
