@@ -338,6 +338,9 @@ TEST(Gguf, Dimensions) {
                    {{"attention.key_length", nullptr}, {"embedding_length", 4096}, {"attention.head_count", heads}},
                    {"\"llama.attention.key_length\" is missing", "attention.head_count"});
   }
+  expect_refused("llama",
+                 {{"attention.key_length", nullptr}, {"embedding_length", 4096}, {"attention.head_count", {32, 1e6}}},
+                 {"\"llama.attention.head_count[1]\" is 1000000;", "0 to 65536"});
   expect_refused("deepseek2", {}, {"\"deepseek2.rope.dimension_count\" is missing"});
   expect_refused("llama", {{"rope.freq_base", 0.0}}, {"\"llama.rope.freq_base\" is 0", "greater than 0"});
   expect_refused("llama", {{"rope.freq_base", -1.0}}, {"\"llama.rope.freq_base\" is -1", "greater than 0"});
@@ -618,7 +621,7 @@ TEST(Gguf, Sections) {
   expect_refused("qwen3vl", {{key, {24, 20, 10, 10}}}, {"\"qwen3vl.rope.dimension_sections\" has 4", "1 to 3"});
   expect_refused("qwen2vl", {{key, {1, 1, 1, 1, 60}}}, {"\"qwen2vl.rope.dimension_sections\" has 5"});
   expect_refused("qwen2vl", {{key, {16, 24, 23, 0}}}, {"\"qwen2vl.rope.dimension_sections\" is 63", "64"});
-  expect_refused("qwen2vl", {{key, {-16, 40, 40}}}, {"\"qwen2vl.rope.dimension_sections\" is -16"});
+  expect_refused("qwen2vl", {{key, {-16, 40, 40}}}, {"\"qwen2vl.rope.dimension_sections[0]\" is -16"});
   refusals::expect_refused([] { resolve("qwen3vl", {{key, {4, 30, 30}}}); }, "mrope_interleaved", {"30"});
 }
 
@@ -689,7 +692,7 @@ TEST(Gguf, LayersOfTwoSizes) {
   EXPECT_EQ(letters(from_gguf(rotary::gguf_view(bytes.data(), bytes.size()))), "ssfsf");
 
   keys["attention.sliding_window_pattern"] = {1, 2, 0, 0, 0};
-  expect_refused("gemma4", keys, {"\"gemma4.attention.sliding_window_pattern\" is 2", "1 for a sliding"}, divisors);
+  expect_refused("gemma4", keys, {"\"gemma4.attention.sliding_window_pattern[1]\" is 2", "1 for a sliding"}, divisors);
   keys["attention.sliding_window_pattern"] = {1, 1, 1, 1, 1, 1};
   const auto wrong = [](const json& length) {
     return "\"gemma4.attention.sliding_window_pattern\" is an array of " + length.dump() +

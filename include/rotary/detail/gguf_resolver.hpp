@@ -118,8 +118,11 @@ class gguf_resolver {
     const std::vector<std::size_t> pattern = file_.counts(key);
     const std::optional<std::size_t> blocks = file_.count("block_count");
     if (file_.arrays.count(key) != 0) {
-      for (const std::size_t flag : pattern) {
-        if (flag > 1) file_.refuse(key, static_cast<double>(flag), "1 for a sliding layer, else 0");
+      for (std::size_t i = 0; i < pattern.size(); ++i) {
+        const std::string entry = std::string(key) + "[" + std::to_string(i) + "]";
+        if (pattern[i] > 1) {
+          file_.refuse(entry.c_str(), static_cast<double>(pattern[i]), "1 for a sliding layer, else 0");
+        }
       }
       if (blocks && pattern.size() != *blocks) {
         fail("rotary::from_gguf: \"%s\" is an array of %zu; it must have %zu, block_count. Correct the file.",
