@@ -192,7 +192,9 @@ TEST(Configs, FilesTooLargeToBeOne) {
   const std::string path = files.file("model.safetensors", std::string());
   std::filesystem::resize_file(path, std::uintmax_t{3} << 30);
   expect_refused(path, {"a file of 3221225472 bytes", "at most 16777216"});
+#ifndef ROTARY_TESTS_SANITIZED  // which needs terabytes of addresses
   expect_refused(path, {"its 3221225472 bytes must fit into the address space"}, "ulimit -v 2000000;");
+#endif
 }
 
 TEST(Configs, NamesThatAreNotUtf8) {
