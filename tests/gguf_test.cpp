@@ -338,6 +338,9 @@ TEST(Gguf, Dimensions) {
                    {{"attention.key_length", nullptr}, {"embedding_length", 4096}, {"attention.head_count", heads}},
                    {"\"llama.attention.key_length\" is missing", "attention.head_count"});
   }
+  expect_refused("llama",
+                 {{"attention.key_length", nullptr}, {"embedding_length", 4096}, {"attention.head_count", {32, 1e6}}},
+                 {"\"llama.attention.head_count[1]\" is 1000000;", "0 to 65536"});
   expect_refused("deepseek2", {}, {"\"deepseek2.rope.dimension_count\" is missing"});
   expect_refused("llama", {{"rope.freq_base", 0.0}}, {"\"llama.rope.freq_base\" is 0", "greater than 0"});
   expect_refused("llama", {{"rope.freq_base", -1.0}}, {"\"llama.rope.freq_base\" is -1", "greater than 0"});
@@ -347,6 +350,18 @@ TEST(Gguf, Dimensions) {
     expect_refused("llama", {{"rope.scaling.alpha", absurd}}, {"\"llama.rope.scaling.alpha\"", "1e-60 to 1e60"});
   }
   expect_refused("llama", {{"rope.scaling.factor", 1e300}}, {"\"llama.rope.scaling.factor\"", "1e-60 to 1e60"});
+}
+
+// Phi-4 and Phi-4-mini are published with windows as long as their contexts.
+TEST(Gguf, LengthsMayExceedAnyNumberOfChannels) {
+  for (const std::int64_t window : {std::int64_t{131072}, std::int64_t{262144}, std::int64_t{1} << 53}) {
+    const json keys = {{"attention.sliding_window", window}, {"context_length", window}, {"rope.freq_base", 1e6}};
+    EXPECT_EQ(resolve("phi3", keys).max_position_embeddings, window);
+    EXPECT_EQ(resolve("gemma3", keys).types.size(), 2u) << "the window is not 0";
+  }
+  EXPECT_EQ(resolve("gemma3", {{"attention.sliding_window", 0}}).types.size(), 1u);
+  expect_refused("phi3", {{"attention.sliding_window", -1}}, {"\"phi3.attention.sliding_window\" is -1"});
+  expect_refused("phi3", {{"attention.sliding_window", 2.5}}, {"\"phi3.attention.sliding_window\" is 2.5"});
 }
 
 TEST(Gguf, KeysThatAreNotKnown) {
@@ -606,7 +621,7 @@ TEST(Gguf, Sections) {
   expect_refused("qwen3vl", {{key, {24, 20, 10, 10}}}, {"\"qwen3vl.rope.dimension_sections\" has 4", "1 to 3"});
   expect_refused("qwen2vl", {{key, {1, 1, 1, 1, 60}}}, {"\"qwen2vl.rope.dimension_sections\" has 5"});
   expect_refused("qwen2vl", {{key, {16, 24, 23, 0}}}, {"\"qwen2vl.rope.dimension_sections\" is 63", "64"});
-  expect_refused("qwen2vl", {{key, {-16, 40, 40}}}, {"\"qwen2vl.rope.dimension_sections\" is -16"});
+  expect_refused("qwen2vl", {{key, {-16, 40, 40}}}, {"\"qwen2vl.rope.dimension_sections[0]\" is -16"});
   refusals::expect_refused([] { resolve("qwen3vl", {{key, {4, 30, 30}}}); }, "mrope_interleaved", {"30"});
 }
 
@@ -677,7 +692,7 @@ TEST(Gguf, LayersOfTwoSizes) {
   EXPECT_EQ(letters(from_gguf(rotary::gguf_view(bytes.data(), bytes.size()))), "ssfsf");
 
   keys["attention.sliding_window_pattern"] = {1, 2, 0, 0, 0};
-  expect_refused("gemma4", keys, {"\"gemma4.attention.sliding_window_pattern\" is 2", "1 for a sliding"}, divisors);
+  expect_refused("gemma4", keys, {"\"gemma4.attention.sliding_window_pattern[1]\" is 2", "1 for a sliding"}, divisors);
   keys["attention.sliding_window_pattern"] = {1, 1, 1, 1, 1, 1};
   const auto wrong = [](const json& length) {
     return "\"gemma4.attention.sliding_window_pattern\" is an array of " + length.dump() +

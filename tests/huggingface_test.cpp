@@ -291,6 +291,23 @@ json without(json config, const char* key) {
   return config;
 }
 
+// A safetensors file beside the config, say: its size is enough to refuse it. The file has no blocks on disk.
+TEST(Configs, FilesThatAreNoConfigBySize) {
+  const std::string path = testing::TempDir() + "huggingface_test_large.json";
+  const auto resize = [&](std::uintmax_t size) {
+    std::ofstream(path, std::ios::binary).flush();
+    std::filesystem::resize_file(path, size);
+  };
+  resize((std::uintmax_t{1} << 24) + 1);
+  expect_refused([&] { from_huggingface_file(path); }, "from_huggingface_file",
+                 {"a file of 16777217 bytes", "at most 16777216", "config.json"});
+  std::ofstream(path, std::ios::binary) << llama().dump();
+  const std::uintmax_t written = std::filesystem::file_size(path);
+  std::ofstream(path, std::ios::binary | std::ios::app) << std::string((std::size_t{1} << 24) - written, ' ');
+  EXPECT_EQ(from_huggingface_file(path).layer().head_dim, 80u) << "16 MiB are permitted";
+  std::filesystem::remove(path);
+}
+
 const layer_rope layer_of(const json& config, const huggingface_options& options = {}) {
   const rope model = from_huggingface(config, options);
   EXPECT_EQ(model.types.size(), 1u);
@@ -581,7 +598,10 @@ TEST(Refusals, KeysBesideTheBlockThatNameRope) {
                           "YarnFactor",       "alibi_bias",
                           "pos_emb",          "positional_embedding",
                           "nope_layers",      "nope_layer_interval",
-                          "use_nope",         "rotaryDim"}) {
+                          "use_nope",         "rotaryDim",
+                          "rotarydim",        "ropetheta",
+                          "ropescaling",      "longrope",
+                          "xpos_scale_base",  "longrope_factor"}) {
     SCOPED_TRACE(key);
     expect_refused(
         [&] {
@@ -594,7 +614,6 @@ TEST(Refusals, KeysBesideTheBlockThatNameRope) {
   }
   EXPECT_NO_THROW(from_huggingface(llama({{"property_tax", 7},
                                           {"europe", 1},
-                                          {"ropes", 1},
                                           {"qk_nope_head_dim", 128},
                                           {"max_position_embeddings", 4096},
                                           {"sliding_window", 4096}})));
@@ -626,6 +645,14 @@ TEST(Refusals, OtherKindsOfPositions) {
         from_huggingface(llama({{"model_type", "granitemoehybrid"}}));
       },
       "from_huggingface", {"position_embedding_type is missing"});
+  for (const char* key : {"xpos", "use_xpos"}) {
+    expect_same(llama(), llama({{key, false}}));
+    expect_refused(
+        [&] {
+          from_huggingface(llama({{key, true}}));
+        },
+        "from_huggingface", {(std::string(key) + " is true").c_str(), "false"});
+  }
   for (const char* key : {"rotary", "use_rotary_pos_emb"}) {
     expect_same(llama(), llama({{key, true}}));
     expect_refused(
@@ -683,6 +710,43 @@ TEST(Refusals, TheCallerLearnsWhichIgnoredKeysThereWere) {
   EXPECT_EQ(ignored(beside), paths({"rope_extra", "text_config.rope_extra"}));
 }
 
+// As an error's text has just named them.
+TEST(Refusals, IgnoredKeysMayHaveTheirPath) {
+  const json block = {{"rope_type", "linear"}, {"factor", 2.0}, {"made_up", 1}};
+  const auto ignored = [](const json& config, const char* path) {
+    huggingface_options ignoring;
+    ignoring.ignored_keys = {path};
+    return from_huggingface(config, ignoring).ignored_keys;
+  };
+  using paths = std::vector<std::string>;
+  const json flat = llama({{"rope_scaling", block}}),
+             nested = llama({{"rope_parameters", {{"full_attention", block}}}});
+  for (const char* path : {"made_up", "rope_scaling.made_up"}) {
+    EXPECT_EQ(ignored(flat, path), paths({"rope_scaling.made_up"}));
+  }
+  EXPECT_EQ(ignored(nested, "rope_parameters.full_attention.made_up"),
+            paths({"rope_parameters.full_attention.made_up"}));
+  const json inner = {{"model_type", "llava"}, {"text_config", llama({{"rope_extra", 4}})}};
+  EXPECT_EQ(ignored(inner, "text_config.rope_extra"), paths({"text_config.rope_extra"}));
+  expect_refused([&] { ignored(flat, "rope_parameters.made_up"); }, "from_huggingface", {"rope_scaling.made_up is 1"});
+}
+
+TEST(Refusals, TwoSpellingsThatDiffer) {
+  const auto refused = [](const json& more, std::initializer_list<const char*> parts) {
+    expect_refused([&] { from_huggingface(llama(more)); }, "from_huggingface", parts);
+  };
+  refused({{"n_embd", 320}}, {"n_embd is 320", "hidden_size, 640"});
+  refused({{"d_model", 320}}, {"d_model is 320", "hidden_size, 640"});
+  refused({{"n_head", 16}}, {"n_head is 16", "num_attention_heads, 8"});
+  refused({{"n_positions", 2048}}, {"n_positions is 2048", "max_position_embeddings, 4096"});
+  refused({{"seq_length", 2048}}, {"seq_length is 2048", "max_position_embeddings, 4096"});
+  refused({{"head_dim", 80}, {"kv_channels", 64}}, {"kv_channels is 64", "head_dim, 80"});
+  expect_same(llama(), llama({{"n_embd", 640}, {"n_head", 8}, {"n_positions", 4096}, {"seq_length", 4096}}));
+  // Qwen-7B's two lengths mean different things.
+  const rope qwen = from_huggingface(llama({{"model_type", "qwen"}, {"seq_length", 2048}, {"rope_theta", nullptr}}));
+  EXPECT_EQ(qwen.max_position_embeddings, 4096);
+}
+
 TEST(Refusals, RotaryScalingFactorOtherThanOne) {
   expect_same(llama(), llama({{"rotary_scaling_factor", 1.0}}));
   expect_refused(
@@ -721,7 +785,25 @@ TEST(Refusals, TwoBlocksThatDiffer) {
       "from_huggingface", {"rope_scaling is an object", "rope_parameters that differs"});
 }
 
+TEST(Styles, BlocksOfNulls) {
+  for (const char* key : {"type", "rope_type", "rope_theta", "factor", "beta_fast"}) {
+    expect_same(llama(), llama({{"rope_scaling", {{key, nullptr}}}}));
+  }
+  expect_refused(
+      [] {
+        from_huggingface(llama({{"rope_scaling", {{"type", json::object()}}}}));
+      },
+      "from_huggingface", {"rope_scaling.type is an object", "string"});
+}
+
 TEST(Refusals, ValuesOfTheWrongKind) {
+  for (const char* text : {"linear", " true", "null"}) {
+    expect_refused(
+        [&] {
+          from_huggingface(llama({{"rope_scaling", text}}));
+        },
+        "from_huggingface", {"rope_scaling is \"", "an object, or the JSON text of one"});
+  }
   expect_refused([] { from_huggingface(json::array({1, 2})); }, "from_huggingface", {"the config is [1, 2]", "object"});
   expect_refused(
       [] {
@@ -898,7 +980,7 @@ TEST(Refusals, TextInsideTheConfig) {
   expect_refused(block(R"({"factor": 2, "factor": 3})"), "from_huggingface", {"rope_scaling.factor is stated twice"});
   expect_refused(block(R"({"factor": 2} x)"), "from_huggingface",
                  {"rope_scaling is followed by \"x\" at byte 14 of the string"});
-  expect_refused(block("linear"), "from_huggingface", {"rope_scaling is \"linear\" at byte 0 of the string"});
+  expect_refused(block("linear"), "from_huggingface", {"rope_scaling is \"linear\"; it must be an object"});
   expect_refused(block(""), "from_huggingface", {"rope_scaling is empty"});
   expect_refused(block(std::string(1, '\0')), "from_huggingface", {"rope_scaling is no UTF-8"});
   expect_refused(block(std::string(100, '[')), "from_huggingface", {"rope_scaling is nested deeper than 64 levels"});
@@ -1073,7 +1155,7 @@ TEST(Layers, SlidingLayersAloneRotateInCohere2AndExaone4) {
       [] {
         from_huggingface(model("cohere2", 1, {{"layer_types", {"chunked_attention"}}}));
       },
-      "from_huggingface", {"layer_types is \"chunked_attention\"", "sliding_attention"});
+      "from_huggingface", {"layer_types[0] is \"chunked_attention\"", "sliding_attention"});
 }
 
 // arcee-ai/Trinity-Nano-Preview, of whose layers the test keeps the first eight.
@@ -1198,7 +1280,7 @@ TEST(Layers, ParametersOfEachTypeOfLayer) {
             model("laguna", 1,
                   {{"layer_types", {"linear_attention"}}, {"rope_theta", 2e4}, {"rope_parameters", parameters}}));
       },
-      "from_huggingface", {"layer_types is \"linear_attention\""});
+      "from_huggingface", {"layer_types[0] is \"linear_attention\""});
   const json six = model("laguna", 6, {{"layer_types", types}, {"rope_theta", 2e4}, {"rope_parameters", parameters}});
   expect_refused([&] { from_huggingface(six); }, "from_huggingface", {"layer_types is", "must have 6 entries"});
   json both_thetas = parameters;
@@ -1240,8 +1322,12 @@ TEST(Layers, AnEntryForEachLayerAndNoMore) {
   EXPECT_EQ(layers_of_type(from_huggingface(model("gemma3_text", 3, more)), "full_attention"), (indices{1}));
   for (const std::size_t layers : {2u, 4u}) {
     expect_refused([&] { from_huggingface(model("gemma3_text", layers, more)); }, "from_huggingface",
-                   {"layer_types is", (std::to_string(layers) + " entries").c_str()});
+                   {"layer_types is a list of 3", (std::to_string(layers) + " entries, num_hidden_layers").c_str()});
   }
+  json wrong = more;
+  wrong["layer_types"][2] = "sliding";
+  expect_refused([&] { from_huggingface(model("gemma3_text", 3, wrong)); }, "from_huggingface",
+                 {"layer_types[2] is \"sliding\""});
 }
 
 TEST(Layers, CrossAttentionLayersMustBeStated) {
@@ -1700,6 +1786,20 @@ TEST(Origins, NameTheKeyOfEachValue) {
   EXPECT_EQ(source("rope_theta"), "rope_parameters.rope_theta");
   EXPECT_EQ(source("pairing"), "model_type llama");
   EXPECT_EQ(source("scaling"), "rope_parameters");
+}
+
+TEST(Origins, LengthBesideTheBlockThatWins) {
+  const json block = {{"rope_type", "yarn"}, {"factor", 4.0}, {"original_max_position_embeddings", 2048}};
+  const auto source = [&](const json& more) {
+    json config = llama(more);
+    config["rope_scaling"] = block;
+    for (const rotary::origin& from : layer_of(config).origins) {
+      if (from.field == "scaling") return from.source;
+    }
+    return std::string("nowhere");
+  };
+  EXPECT_EQ(source(json::object()), "rope_scaling");
+  EXPECT_EQ(source({{"original_max_position_embeddings", 1024}}), "rope_scaling, original_max_position_embeddings");
 }
 
 }  // namespace

@@ -192,6 +192,10 @@ inspection inspect_rope(const std::string& path, const rotary::rope& rope, std::
     throw std::runtime_error("--layer is " + std::to_string(*layer) +
                              "; the files do not say which layers are of which type. Leave it out to see all types.");
   }
+  if (layer && rope.number_of_layers != 0 && *layer >= rope.number_of_layers) {
+    throw std::runtime_error("--layer is " + std::to_string(*layer) + "; it must be below " +
+                             std::to_string(rope.number_of_layers) + ", the number of layers of " + path + ".");
+  }
   const rotary::layer_rope* const only = layer ? &result.rope.layer(*layer) : nullptr;
   for (std::size_t type = 0; type < result.rope.types.size(); ++type) {
     if (only != nullptr && only != &result.rope.types[type]) continue;

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <iostream>
-#include <map>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -34,9 +33,14 @@ const CLI::Validator not_empty(
     },
     "", "not_empty");
 
+/// Throws error, which CLI11 prints behind "--pairing: ".
+rotary::pairing pairing_of(const std::string& name) {
+  if (name == "split_half") return rotary::pairing::split_half;
+  if (name == "interleaved") return rotary::pairing::interleaved;
+  throw CLI::ValidationError("--pairing", "is " + name + "; it must be split_half or interleaved");
+}
+
 void add_options(CLI::App& app, command_line& to) {
-  static const std::map<std::string, rotary::pairing> pairings = {{"split_half", rotary::pairing::split_half},
-                                                                  {"interleaved", rotary::pairing::interleaved}};
   app.add_option("model", to.model, "config.json, a directory or pipe that holds one, or a GGUF file")
       ->required()
       ->check(not_empty)
@@ -56,8 +60,9 @@ void add_options(CLI::App& app, command_line& to) {
   app.add_option("--plot", to.plot, "Draw wavelengths, decay of scores, and errors of float32 angles (.svg or .png)")
       ->check(not_empty)
       ->option_text("FILE");
-  app.add_option("--pairing", to.reader.pairing, "split_half or interleaved: for model types that are not known")
-      ->transform(CLI::CheckedTransformer(pairings))
+  app.add_option_function<std::string>(
+         "--pairing", [&to](const std::string& name) { to.reader.pairing = pairing_of(name); },
+         "split_half or interleaved: for model types that are not known")
       ->option_text("PAIRING");
   app.add_option("--ignore-key", to.reader.ignored_keys,
                  "A key of config.json that does not bear on the rotation, though it looks so; may be repeated")

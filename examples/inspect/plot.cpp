@@ -1,5 +1,7 @@
 #include "plot.hpp"
 
+#include <sys/wait.h>
+
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
@@ -7,6 +9,9 @@
 
 namespace inspect {
 namespace {
+
+constexpr int not_found = 127;    // the shell's status where there is no script, and env's where there is no python3
+constexpr int no_matplotlib = 3;  // the script's own
 
 std::filesystem::path script_beside(const char* argv0) {
   std::error_code unknown;
@@ -31,10 +36,16 @@ void plot(const std::string& json, const std::string& output, const char* argv0)
   std::FILE* const pipe = popen((quoted(script.string()) + " " + quoted(path)).c_str(), "w");
   if (pipe == nullptr) throw std::runtime_error("--plot: cannot start a shell to run " + script.string() + ".");
   std::fwrite(json.data(), 1, json.size(), pipe);
-  if (pclose(pipe) == 0) return;
-  throw std::runtime_error("--plot " + output + " was not drawn, as said above. It needs a python3 with matplotlib " +
-                           "(Debian: python3-matplotlib); with another Python, pipe --json into <python> " +
-                           script.string() + " " + path + ".");
+  const int status = pclose(pipe);
+  if (status == 0) return;
+  std::string text = "--plot " + output + " was not drawn, as said above.";
+  if (WIFEXITED(status) && (WEXITSTATUS(status) == not_found || WEXITSTATUS(status) == no_matplotlib)) {
+    text +=
+        " It needs a python3 with matplotlib (Debian: python3-matplotlib); with another Python, pipe --json into "
+        "<python> " +
+        script.string() + " " + path + ".";
+  }
+  throw std::runtime_error(text);
 }
 
 }  // namespace inspect

@@ -28,7 +28,8 @@ struct huggingface_options {
   /// How the checkpoint's channels pair up, for a model type that the library does not know (which must then state its
   /// rope_theta) or for permuted weights. A wrong pairing gives wrong results without an error, so it is not guessed.
   std::optional<rotary::pairing> pairing = std::nullopt;
-  /// Keys, without their path, that the caller has found not to bear on the rotation; others unknown are refused. One
+  /// Keys that the caller has found not to bear on the rotation, alone ("made_up", wherever it stands) or with the path
+  /// that errors print ("rope_scaling.made_up"); others unknown are refused. One
   /// list may serve many models: keys that a model lacks are no error, and rope::ignored_keys says which it had.
   std::vector<std::string> ignored_keys = {};
 };
@@ -102,9 +103,7 @@ inline rope read_rope(const nlohmann::json& root, const huggingface_options& opt
   const config_object config = text_part(config_object(root, ""), options.ignored_keys, result);
   huggingface_model model = with_latent_attention(config, model_of(config, result.model_type, options));
   if (!config_rotates(config, model, options.ignored_keys)) model.special = peculiarity::never_rotates;
-  static constexpr const char* lengths[] = {"max_position_embeddings", "n_positions", "seq_length",
-                                            "max_sequence_length", "max_seq_len"};
-  const auto longest = first_stated(config, lengths, 1, std::int64_t{1} << 40);
+  const auto longest = longest_context(config, model);
   if (longest) {
     result.max_position_embeddings = longest->first;
     result.origins.push_back({"max_position_embeddings", config.path_of(longest->second)});
@@ -120,6 +119,7 @@ inline rope read_rope(const nlohmann::json& root, const huggingface_options& opt
   }
   const model_config from = {config, model, options.pairing,
                              longest ? std::optional<std::int64_t>(longest->first) : std::nullopt, nested};
+  result.number_of_layers = number_of_layers(config);
   read_types(from, alike ? nullptr : model.layers, block && !nested ? &*block : nullptr, blocks, result);
 
   const auto every = [](const std::string&) { return true; };
@@ -150,9 +150,17 @@ inline rope from_huggingface_text(const std::string& text, const huggingface_opt
   return detail::read_rope(detail::parse_config(text), options);
 }
 
-/// The same of a file on disk. Throws error also where it cannot be read; of a pipe, read its text.
+/// The same of a file on disk. Throws error also where it cannot be read or has more than 16 MiB; of a pipe, read its
+/// text.
 inline rope from_huggingface_file(const std::string& path, const huggingface_options& options = {}) {
+  constexpr std::size_t most = std::size_t{1} << 24;
   const detail::mapped_file file("from_huggingface_file", path.c_str());
+  if (file.size() > most) {
+    detail::fail(
+        "rotary::from_huggingface_file: path is \"%.200s\", a file of %zu bytes; it must have at most %zu. Give the "
+        "model's config.json.",
+        path.c_str(), file.size(), most);
+  }
   if (file.size() == 0) return from_huggingface_text("", options);  // data() is null
   return from_huggingface_text(std::string(reinterpret_cast<const char*>(file.data()), file.size()), options);
 }

@@ -142,6 +142,8 @@ struct rope {
   /// Keys of the files, with their paths, that the caller said to ignore and that nothing here was read from. One that
   /// was named and is not listed had no effect: it is misspelt, absent from this model, or honoured.
   std::vector<std::string> ignored_keys = {};
+  /// 0 where the files do not state it. Checkpoints may have more, of the same type, that predict further tokens.
+  std::size_t number_of_layers = 0;
 
   /// Throws error if there is no such layer. Where type_of_layer is empty and there is one type, every index is of it:
   /// the files may not state the number of layers.

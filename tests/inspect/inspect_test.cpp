@@ -186,6 +186,17 @@ TEST(Pipes, ThatAreRefused) {
   }
 }
 
+// Neither file has blocks on disk.
+TEST(Configs, FilesTooLargeToBeOne) {
+  const scratch files;
+  const std::string path = files.file("model.safetensors", std::string());
+  std::filesystem::resize_file(path, std::uintmax_t{3} << 30);
+  expect_refused(path, {"a file of 3221225472 bytes", "at most 16777216"});
+#ifndef ROTARY_TESTS_SANITIZED  // which needs terabytes of addresses
+  expect_refused(path, {"its 3221225472 bytes must fit into the address space"}, "ulimit -v 2000000;");
+#endif
+}
+
 TEST(Configs, NamesThatAreNotUtf8) {
   const scratch files;
   const std::string path = files.file("a\xff.json", tool::contents(config_file("stablelm-3b-4e1t")));
@@ -559,7 +570,19 @@ TEST(Options, TheTypeOfOneLayer) {
   EXPECT_EQ(sliding.at(0).at("name"), "sliding_attention");
   EXPECT_EQ(full.at(0).at("name"), "full_attention");
   EXPECT_EQ(full.at(0).at("layers"), json({5, 11, 17, 23, 29, 35, 41, 47}));
-  expect_refused(gemma + " --layer 48", {"index is 48", "below 48"});
+  expect_refused(gemma + " --layer 48", {"--layer is 48", "below 48"});
+  json one = json::parse(tool::contents(config_file("llama-3-8b")));
+  one["num_hidden_layers"] = 32;
+  const std::string llama = files.file("llama.json", one.dump());
+  EXPECT_EQ(json_of(llama + " --layer 31").at("types").size(), 1u);
+  expect_refused(llama + " --layer 32", {"--layer is 32", "below 32"});
+  const json keys = {{"general.architecture", "llama"},
+                     {"llama.attention.key_length", 8},
+                     {"llama.block_count", 4},
+                     {"llama.context_length", 64}};
+  const std::string gguf = files.file("m.gguf", gguf_writer::from_json(keys, json::object(), false));
+  EXPECT_EQ(json_of(gguf + " --layer 3").at("types").size(), 1u);
+  expect_refused(gguf + " --layer 4", {"--layer is 4", "below 4"});
   for (const char* const layer : {" --layer -1", " --layer 1.5", " --layer 65536", " --layer 99999999999999999999"}) {
     expect_refused(gemma + layer, {"--layer"});
     expect_refused(config_file("llama-3.1-8b") + layer, {"--layer"});
@@ -583,6 +606,7 @@ TEST(Options, KeysThatAreIgnored) {
   const json model = json_of(path + " --ignore-key made_up");
   EXPECT_EQ(model.at("types").at(0).at("policy"), "linear");
   EXPECT_EQ(model.at("ignored_keys"), json({"rope_scaling.made_up"}));
+  EXPECT_EQ(json_of(path + " --ignore-key rope_scaling.made_up"), model) << "as the refusal prints it";
   EXPECT_NE(run(path + " --ignore-key made_up").out.find("\nignored: rope_scaling.made_up\n"), std::string::npos);
   expect_refused(path + " --ignore-key made_up --ignore-key mode_up", {"--ignore-key is mode_up", "config.json"});
   expect_refused(path + " --ignore-key made_up --ignore-key rope_theta", {"--ignore-key is rope_theta"});
@@ -616,7 +640,7 @@ TEST(Options, WrongOnes) {
   expect_refused("", {"model is required"});
   expect_refused(path + " --contxt 5", {"--contxt"});
   expect_refused(path + " --context 0", {"--context", "0 not in range"});
-  expect_refused(path + " --pairing neox", {"--pairing", "neox"});
+  expect_refused(path + " --pairing neox", {"--pairing: is neox; it must be split_half or interleaved\n"});
   expect_refused(path + " --plot out.pdf", {"--plot is out.pdf", ".svg or .png"});
   expect_refused("/nowhere/config.json", {"/nowhere/config.json", "no such file"});
   expect_refused(path + " --compare /nowhere/other.json", {"/nowhere/other.json", "no such file"});

@@ -1,6 +1,8 @@
 // Pictures, where Python has matplotlib.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <iterator>
 #include <string>
 
 #include "tool.hpp"
@@ -37,6 +39,31 @@ TEST(Plot, PngOfTwoModels) {
   ASSERT_EQ(got.status, 0) << got.err;
   EXPECT_EQ(contents(path).substr(0, 8), "\x89PNG\r\n\x1a\n");
   EXPECT_NE(got.out.find("largest angle difference"), std::string::npos) << "the text is printed, too";
+}
+
+// Of a file the limit stops the picture half-way, as a full disk would.
+TEST(Plot, WhatStoodThereStaysWhereThePictureCannotBeWritten) {
+  for (const char* const name : {"old.png", "old.svg"}) {
+    const scratch files;
+    const std::string path = files.file(name, std::string("an older picture"));
+    expect_refused(config_file("llama-3-8b") + " --plot " + path, {"was not drawn"},
+                   "ulimit -f 16; trap '' XFSZ; " + python);
+    EXPECT_EQ(contents(path), "an older picture");
+    const std::filesystem::directory_iterator all(std::filesystem::path(path).parent_path());
+    EXPECT_EQ(std::distance(begin(all), end(all)), 1) << "nothing half-written is left";
+    EXPECT_EQ(run(config_file("llama-3-8b") + " --plot " + path, python).status, 0);
+    EXPECT_GT(contents(path).size(), 20000u);
+  }
+}
+
+TEST(Plot, SaysWhatToInstallWhereThatIsMissingAlone) {
+  const scratch files;
+  files.file("matplotlib.py", std::string("raise ImportError('none here')"));
+  const std::string to_picture = config_file("llama-3-8b") + " --plot ";
+  expect_refused(to_picture + files / "x.svg", {"none here for ", "was not drawn", "python3-matplotlib"},
+                 "PYTHONPATH=" + files / "" + " " + python);
+  const auto got = run(to_picture + "/nowhere/x.svg", python);
+  EXPECT_EQ(got.err.find("matplotlib"), std::string::npos) << got.err;
 }
 
 TEST(Plot, SaysWhyThereIsNone) {

@@ -23,6 +23,7 @@ class gguf_resolver {
       result.max_position_embeddings = *length;
       result.origins.push_back({"max_position_embeddings", file_.full("context_length")});
     }
+    result.number_of_layers = file_.count("block_count").value_or(0);
     layer_rope full = layer(false);
     if (all_at_rest()) rest(full);
     if (all_alike()) {
@@ -74,9 +75,9 @@ class gguf_resolver {
   }
 
   bool all_alike() const {
-    const std::optional<std::size_t> window = file_.count("attention.sliding_window");
+    const std::optional<std::int64_t> window = file_.length("attention.sliding_window");
     if (has(only_with_window) && window.value_or(0) == 0) return true;
-    return (has(only_without_zero) && window == std::size_t{0}) || all_at_rest();
+    return (has(only_without_zero) && window == std::int64_t{0}) || all_at_rest();
   }
 
   void refuse_sliding_keys() const {
@@ -117,8 +118,11 @@ class gguf_resolver {
     const std::vector<std::size_t> pattern = file_.counts(key);
     const std::optional<std::size_t> blocks = file_.count("block_count");
     if (file_.arrays.count(key) != 0) {
-      for (const std::size_t flag : pattern) {
-        if (flag > 1) file_.refuse(key, static_cast<double>(flag), "1 for a sliding layer, else 0");
+      for (std::size_t i = 0; i < pattern.size(); ++i) {
+        const std::string entry = std::string(key) + "[" + std::to_string(i) + "]";
+        if (pattern[i] > 1) {
+          file_.refuse(entry.c_str(), static_cast<double>(pattern[i]), "1 for a sliding layer, else 0");
+        }
       }
       if (blocks && pattern.size() != *blocks) {
         fail("rotary::from_gguf: \"%s\" is an array of %zu; it must have %zu, block_count. Correct the file.",

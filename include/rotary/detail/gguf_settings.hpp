@@ -93,9 +93,10 @@ struct gguf_settings {
     std::vector<std::size_t> result;
     const auto found = numbers.find(key);
     if (found == numbers.end()) return result;
-    for (const double value : found->second) {
-      require_integer(key, value, 0, most_count);
-      result.push_back(static_cast<std::size_t>(value));
+    for (std::size_t i = 0; i < found->second.size(); ++i) {
+      const std::string entry = arrays.count(key) == 0 ? key : std::string(key) + "[" + std::to_string(i) + "]";
+      require_integer(entry.c_str(), found->second[i], 0, most_count);
+      result.push_back(static_cast<std::size_t>(found->second[i]));
     }
     return result;
   }

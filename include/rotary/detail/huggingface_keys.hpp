@@ -271,7 +271,13 @@ class config_object {
     std::shared_ptr<const nlohmann::json> owner = owner_;
     const nlohmann::json* object = value;
     if (value->is_string()) {
-      owner = std::make_shared<const nlohmann::json>(parse_config(value->get_ref<const std::string&>(), path_of(key)));
+      const std::string& text = value->get_ref<const std::string&>();
+      const std::size_t blanks = text.find_first_not_of(" \t\r\n");
+      const char first = blanks == std::string::npos ? ' ' : text[blanks];
+      if ((first >= 'a' && first <= 'z') || (first >= 'A' && first <= 'Z')) {  // the name of a type, most likely
+        refuse_value(key, "it must be an object, or the JSON text of one");
+      }
+      owner = std::make_shared<const nlohmann::json>(parse_config(text, path_of(key)));
       object = owner.get();
     }
     config_object result(*object, path_of(key));

@@ -12,17 +12,24 @@ namespace detail {
 
 inline constexpr std::int64_t most_layers = 65536;
 
+/// The number of layers and the key that states it.
+inline std::optional<std::pair<std::int64_t, const char*>> stated_layers(const config_object& config) {
+  static constexpr const char* keys[] = {"num_hidden_layers", "n_layer", "num_layers"};
+  return first_stated(config, keys, 1, most_layers);
+}
+
 /// 0 where the config does not say.
 inline std::size_t number_of_layers(const config_object& config) {
-  static constexpr const char* keys[] = {"num_hidden_layers", "n_layer", "num_layers"};
-  const auto stated = first_stated(config, keys, 1, most_layers);
+  const auto stated = stated_layers(config);
   return stated ? static_cast<std::size_t>(stated->first) : 0;
 }
 
 /// Throws error unless the list under `key` has an entry for each layer and no more, where their number is known.
 inline void require_entries(const config_object& config, const char* key, std::size_t entries) {
-  const std::size_t layers = number_of_layers(config);
-  if (layers != 0 && entries != layers) config.refuse_value(key, "it must have " + std::to_string(layers) + " entries");
+  const auto layers = stated_layers(config);
+  if (!layers || entries == static_cast<std::size_t>(layers->first)) return;
+  refuse(config.path_of(key), "a list of " + std::to_string(entries),
+         "it must have " + std::to_string(layers->first) + " entries, " + config.path_of(layers->second));
 }
 
 /// The kinds by layer_types, which names them; none where there is no such key. `known` says which names `index` has.
@@ -33,9 +40,10 @@ inline std::optional<std::vector<std::size_t>> kinds_by_name(const config_object
   if (types == nullptr) return std::nullopt;
   require_entries(config, "layer_types", types->size());
   std::vector<std::size_t> kinds;
-  for (const nlohmann::json& type : *types) {
+  for (std::size_t i = 0; i < types->size(); ++i) {
+    const nlohmann::json& type = (*types)[i];
     const auto found = type.is_string() ? index.find(type.get<std::string>()) : index.end();
-    if (found == index.end()) refuse(config.path_of("layer_types"), shown(type), known);
+    if (found == index.end()) refuse(config.path_of("layer_types") + "[" + std::to_string(i) + "]", shown(type), known);
     kinds.push_back(found->second);
   }
   return kinds;

@@ -26,15 +26,37 @@ inline void note(layer_rope& layer, const char* field, std::string source) {
 
 inline std::string of_model(const model_config& from) { return std::string("model_type ") + from.model.model_type; }
 
-/// The first of `keys` that the config states as a whole number, and its place in `keys`.
+/// The first of `keys` that the config states as a whole number, and its name. Throws error where another one of them
+/// states another number: engines differ in which they read.
 template <std::size_t n>
 std::optional<std::pair<std::int64_t, const char*>> first_stated(const config_object& config,
                                                                  const char* const (&keys)[n], std::int64_t least,
                                                                  std::int64_t most) {
+  std::optional<std::pair<std::int64_t, const char*>> first;
   for (const char* key : keys) {
-    if (const auto value = config.integer(key, least, most)) return std::make_pair(*value, key);
+    const std::optional<std::int64_t> value = config.integer(key, least, most);
+    if (!value) continue;
+    if (!first) first.emplace(*value, key);
+    if (*value != first->first) {
+      config.refuse_value(key, "it must equal " + config.path_of(first->second) + ", " + std::to_string(first->first) +
+                                   ", which means the same. Remove one");
+    }
   }
-  return std::nullopt;
+  return first;
+}
+
+/// max_position_embeddings, however it is called. Qwen-1's seq_length is the length trained on, which may be less.
+inline std::optional<std::pair<std::int64_t, const char*>> longest_context(const config_object& config,
+                                                                           const huggingface_model& model) {
+  static constexpr const char* lengths[] = {"max_position_embeddings", "n_positions", "max_sequence_length",
+                                            "max_seq_len"};
+  static constexpr const char* all_lengths[] = {"max_position_embeddings", "n_positions", "seq_length",
+                                                "max_sequence_length", "max_seq_len"};
+  constexpr std::int64_t most = std::int64_t{1} << 40;
+  if (model.special == peculiarity::qwen1) {
+    if (const auto own = first_stated(config, lengths, 1, most)) return own;
+  }
+  return first_stated(config, all_lengths, 1, most);
 }
 
 /// The channels that latent attention (MLA) rotates, in models that may have it; none where the config does not say.
@@ -287,7 +309,12 @@ inline void read_layer_scaling(const model_config& from, const config_object& bl
     layer.softmax_scale_multiplier = softmax_scale_multiplier(policy->factor, mscale_all_dim);
     if (mscale_all_dim != 0.0) note(layer, "softmax_scale_multiplier", block.path_of("mscale_all_dim"));
   }
-  note(layer, "scaling", block.path());
+  std::string source = block.path();
+  constexpr const char* original = "original_max_position_embeddings";
+  const bool needs_original = policy != nullptr || std::holds_alternative<longrope>(layer.scaling) ||
+                              std::holds_alternative<llama3>(layer.scaling);
+  if (needs_original && from.config.has(original)) source += ", " + from.config.path_of(original);
+  note(layer, "scaling", std::move(source));
 }
 
 /// `theta_block` may state rope_theta, `block` the rest; either may be null.

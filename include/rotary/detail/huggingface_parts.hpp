@@ -25,12 +25,13 @@ inline std::string words_of(std::string key) {
   return words + "_";
 }
 
-/// Whether a key beside the scaling block bears on positions: some of its words say so.
+/// Whether a key beside the scaling block bears on positions: some of its words, or the beginning of one, say so.
 inline bool concerns_rope(const std::string& key) {
   const std::string words = words_of(key);
-  for (const char* some : {"_rope_", "_rotary_", "_mrope_", "_xdrope_", "_ntk_", "_yarn_", "_alibi_", "_pos_emb_",
-                           "_positional_embedding_", "_position_embedding_", "_position_encoding_2d_", "_nope_layers_",
-                           "_nope_layer_interval_", "_use_nope_", "_use_logn_attn_", "_dual_chunk_attention_config_"}) {
+  for (const char* some :
+       {"_rope", "_rotary", "_mrope_", "_xdrope_", "_longrope_", "_xpos_", "_ntk_", "_yarn_", "_alibi_", "_pos_emb_",
+        "_positional_embedding_", "_position_embedding_", "_position_encoding_2d_", "_nope_layers_",
+        "_nope_layer_interval_", "_use_nope_", "_use_logn_attn_", "_dual_chunk_attention_config_"}) {
     if (words.find(some) != std::string::npos) return true;
   }
   return false;
@@ -41,6 +42,11 @@ inline bool is_in(const std::vector<std::string>& keys, const std::string& key) 
     if (one == key) return true;
   }
   return false;
+}
+
+/// Callers may name a key alone or with the path by which errors name it.
+inline bool is_ignored(const config_object& object, const std::string& key, const std::vector<std::string>& ignored) {
+  return is_in(ignored, key) || is_in(ignored, object.path_of(key));
 }
 
 /// The object that describes the language model. What stands beside it must not say otherwise, unless it is ignored.
@@ -58,7 +64,7 @@ inline config_object text_part(config_object config, const std::vector<std::stri
       if (!concerns_rope(item.key()) || item.value().is_null()) continue;
       const auto same = inner->raw().find(item.key());
       if (same != inner->raw().end() && *same == item.value()) continue;
-      if (is_in(ignored_keys, item.key())) {
+      if (is_ignored(config, item.key(), ignored_keys)) {
         result.ignored_keys.push_back(config.path_of(item.key()));
         continue;
       }
@@ -116,8 +122,8 @@ inline bool positions_rotate(const config_object& config, const huggingface_mode
 /// Settings under which a model has no rotary embedding, or one that no spectrum describes.
 inline bool config_rotates(const config_object& config, const huggingface_model& model,
                            const std::vector<std::string>& ignored_keys) {
-  const auto ignored = [&](const char* key) { return is_in(ignored_keys, key); };
-  for (const char* key : {"alibi", "use_alibi", "position_encoding_2d", "rotary_value"}) {
+  const auto ignored = [&](const char* key) { return is_ignored(config, key, ignored_keys); };
+  for (const char* key : {"alibi", "use_alibi", "position_encoding_2d", "rotary_value", "use_xpos", "xpos"}) {
     if (!ignored(key) && config.flag(key).value_or(false)) config.refuse_value(key, "it must be false");
   }
   for (const char* key : {"original_rope", "rotary", "use_rotary_pos_emb"}) {
@@ -137,18 +143,24 @@ inline std::optional<config_object> scaling_block(const config_object& config) {
   return parameters && !parameters->raw().empty() ? parameters : scaling;
 }
 
-/// A block for each type of layer has an object for each of its keys.
+/// A block for each type of layer has an object for each of its keys. One of nulls alone states nothing.
 inline bool is_nested(const config_object& block) {
-  bool nested = !block.raw().empty();
-  for (const nlohmann::json& value : block.raw()) nested = nested && (value.is_object() || value.is_null());
-  return nested;
+  for (const char* parameter : {"rope_type", "type", "rope_theta", "factor"}) {
+    if (block.raw().contains(parameter)) return false;
+  }
+  bool objects = false;
+  for (const nlohmann::json& value : block.raw()) {
+    if (!value.is_object() && !value.is_null()) return false;
+    objects = objects || value.is_object();
+  }
+  return objects;
 }
 
 inline void refuse_unread(const config_object& object, bool (*matters)(const std::string&), const std::string& user,
                           const std::vector<std::string>& ignored_keys) {
   for (const auto& item : object.raw().items()) {
     if (item.value().is_null() || object.was_read(item.key()) || !matters(item.key())) continue;
-    if (is_in(ignored_keys, item.key())) continue;
+    if (is_ignored(object, item.key(), ignored_keys)) continue;
     object.refuse_value(item.key(),
                         "rotary has no use for it with " + user + ". Remove it, or name it in ignored_keys");
   }
@@ -157,7 +169,7 @@ inline void refuse_unread(const config_object& object, bool (*matters)(const std
 /// Tells the caller which of these keys were there and nobody read.
 inline void note_ignored(const config_object& object, const std::vector<std::string>& ignored_keys, rope& result) {
   for (const auto& item : object.raw().items()) {
-    if (!is_in(ignored_keys, item.key()) || object.was_read(item.key())) continue;
+    if (!is_ignored(object, item.key(), ignored_keys) || object.was_read(item.key())) continue;
     result.ignored_keys.push_back(object.path_of(item.key()));
   }
 }

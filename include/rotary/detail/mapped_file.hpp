@@ -30,6 +30,13 @@ namespace detail {
       function, path);
 }
 
+[[noreturn]] inline void fail_to_map(const char* function, const char* path, unsigned long long size) {
+  fail(
+      "rotary::%s: path is \"%.200s\"; its %llu bytes must fit into the address space and on a file system that maps "
+      "files. Raise the limit of virtual memory, or copy the file.",
+      function, path, size);
+}
+
 #if ROTARY_POSIX
 
 /// Of a mapped file only the pages that are looked at are read. It must not be shortened while it is mapped: the
@@ -41,18 +48,18 @@ class mapped_file {
     const int file = ::open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (file < 0) fail_to_open(function, path);
     struct stat status;
+    const bool regular = ::fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_size >= 0;
+    const unsigned long long size = regular ? static_cast<unsigned long long>(status.st_size) : 0;
     void* memory = MAP_FAILED;
-    bool empty = false;
-    if (::fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_size >= 0 &&
-        static_cast<unsigned long long>(status.st_size) <= static_cast<std::size_t>(-1) / 2) {
-      size_ = static_cast<std::size_t>(status.st_size);
-      empty = size_ == 0;  // cannot be mapped
-      if (!empty) memory = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file, 0);
+    if (size != 0 && size <= static_cast<std::size_t>(-1) / 2) {
+      memory = ::mmap(nullptr, static_cast<std::size_t>(size), PROT_READ, MAP_PRIVATE, file, 0);
     }
     ::close(file);
-    if (empty) return;
-    if (memory == MAP_FAILED) fail_to_open(function, path);
+    if (!regular) fail_to_open(function, path);
+    if (size == 0) return;  // cannot be mapped
+    if (memory == MAP_FAILED) fail_to_map(function, path, size);
     data_ = static_cast<const unsigned char*>(memory);
+    size_ = static_cast<std::size_t>(size);
   }
   mapped_file(const mapped_file&) = delete;
   mapped_file& operator=(const mapped_file&) = delete;
