@@ -85,6 +85,8 @@ inline std::vector<float> float_inverse_frequencies(std::size_t rotary_dim, floa
 
 /// What a test prints must be what the adapters' comments and README.md say, two digits, within 5 %.
 inline void expect_figure(double measured, double stated) { EXPECT_NEAR(measured, stated, 0.05 * stated); }
+/// Of last places, which depend on what compilers fuse: at most that.
+inline void expect_at_most(double measured, double stated) { EXPECT_LE(measured, 1.05 * stated); }
 
 /// The call must throw rotary::error with a text that starts with the adapter's or library's name and has `part`.
 template <class Call>

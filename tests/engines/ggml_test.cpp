@@ -227,9 +227,9 @@ TEST(Ggml, RecordedFloats) {
   std::printf("%zu records of VISION: largest difference to ggml %.2g exact\n", of_vision.records, of_vision.exact);
   EXPECT_EQ(plain.records, 29u);
   EXPECT_EQ(ramps.records, 7u);
-  expect_figure(plain.parity, 1.2e-7);
+  expect_at_most(plain.parity, 1.2e-7);
   expect_figure(ramps.parity, 1.0e-5);
-  expect_figure(of_vision.exact, 4.2e-7);
+  expect_at_most(of_vision.exact, 4.2e-7);
 }
 
 TEST(Ggml, RecordedHalves) {
