@@ -48,8 +48,8 @@ void add_range_table(group& g, std::size_t rows, double limit) {
 }
 
 // Positions that look random: below `bound`, or, if that is 0, any that 64 bits hold, of either sign.
-std::vector<std::int64_t> positions_below(std::uint64_t bound) {
-  std::vector<std::int64_t> made(4096);
+std::vector<std::int64_t> positions_below(std::uint64_t bound, std::size_t count = 4096) {
+  std::vector<std::int64_t> made(count);
   std::uint64_t state = 1;
   for (std::int64_t& position : made) {
     state = state * 6364136223846793005u + 1442695040888963407u;
@@ -80,6 +80,39 @@ void add_step_row(group& g, const char* name, std::uint64_t bound, double nanose
   g.comparisons.push_back(c);
 }
 
+// [3, tokens]: the frames, rows and columns of an image of 64 x 64 patches after some text, as M-RoPE has them.
+std::vector<std::int64_t> image_positions() {
+  std::vector<std::int64_t> made;
+  for (int axis = 0; axis < 3; ++axis) {
+    for (std::int64_t token = 0; token < 4096; ++token) {
+      made.push_back(1000 + (axis == 0 ? 0 : axis == 1 ? token / 64 : token % 64));
+    }
+  }
+  return made;
+}
+
+void add_three_axes(group& g, const char* name, const std::vector<std::int64_t>& ids) {
+  const std::size_t tokens = ids.size() / 3;
+  measurement m;
+  m.name = name;
+  m.bytes = 2 * 64 * sizeof(float);
+  m.elements = 128;
+  m.tokens = static_cast<double>(tokens);
+  const auto step = std::make_shared<rotary::step_table<float>>(spectrum(), rotary::mrope_chunked({16, 24, 24}));
+  m.calls = [=](std::size_t calls) {
+    for (std::size_t i = 0; i < calls; ++i) {
+      step->assign(rotary::axis_major(ids.data(), 3, tokens));
+      keep(step->view().cos);
+    }
+  };
+  comparison c;
+  c.name = std::string("step_table, 4096 rows of three axes, ") + name + ", per row";
+  c.measured = g.add(std::move(m));
+  c.fixed_floor = 60;
+  c.limit = 1;
+  g.comparisons.push_back(c);
+}
+
 group range_tables() {
   group g;
   g.name = "range tables";
@@ -104,6 +137,8 @@ group step_tables() {
   add_step_row(g, "any position below 2^31", std::uint64_t{1} << 31, 70);
   add_step_row(g, "any position of 64 bits", 0, 70);
   g.comparisons.back().note = allocations_of_steps();
+  add_three_axes(g, "an image of 64 x 64 patches", image_positions());
+  add_three_axes(g, "positions in no order", positions_below(65536, std::size_t{3} * 4096));
   return g;
 }
 
