@@ -317,6 +317,41 @@ TYPED_TEST(Bitwise, AnyFormOfRows) {
   });
 }
 
+// One row for all tokens (row_stride 0) is as many equal rows.
+TYPED_TEST(Bitwise, ARowThatAllTokensShare) {
+  using T = TypeParam;
+  using row = row_of<T>;
+  for (const shape& of : shapes) {
+    const std::size_t pairs = of.rotary_dim / 2;
+    const rotary::table<row> table(rotary::make_spectrum(of.rotary_dim, 10000.0), 1, 777);
+    const rotary::table_view<row> shared = {table.view().cos, table.view().sin, of.tokens, pairs, 0, 1, 777};
+    std::vector<row> rows;
+    for (std::size_t t = 0; t < of.tokens; ++t) {
+      rows.insert(rows.end(), shared.cos, shared.cos + pairs);
+      rows.insert(rows.end(), shared.sin, shared.sin + pairs);
+    }
+    const rotary::table_view<row> equal = {
+        rows.data(), rows.data() + pairs, of.tokens, pairs, static_cast<std::ptrdiff_t>(2 * pairs), 1, 777};
+    const std::vector<T> numbers = some_numbers<T>(of.size());
+    for (const pairing how : pairings) {
+      for (const bool head_major : {false, true}) {
+        for (const double scale : {1.0, 0.5}) {
+          std::vector<T> want = numbers, got = numbers;
+          rotary::rotate(view_of(want.data(), of, head_major), equal, 777, {how, of.offset}, {}, scale);
+          for (std::size_t i = 0; i < 3; ++i) {
+            rotary::rotate(view_of(got.data(), of, head_major), shared, 777, {how, of.offset}, {i, 3}, scale);
+          }
+          EXPECT_TRUE(same_bits(want, got)) << of.head_dim << " " << head_major << " " << scale;
+          const auto from = view_of(numbers.data(), of, head_major);  // into memory of the other order
+          rotary::rotate(from, view_of(want.data(), of, !head_major), equal, 777, {how, of.offset}, {}, scale);
+          rotary::rotate(from, view_of(got.data(), of, !head_major), shared, 777, {how, of.offset}, {}, scale);
+          EXPECT_TRUE(same_bits(want, got)) << of.head_dim << " " << head_major << " " << scale;
+        }
+      }
+    }
+  }
+}
+
 // Two threads that rotate different tensors by one table, in place and from one type into another, do not meet.
 TEST(Threads, ShareATable) {
   const rotary::table<float> table(rotary::make_spectrum(64, 10000.0), 64);

@@ -57,6 +57,10 @@ class tensor_walk {
 
   /// Tokens [begin, end) of sequence b, heads [h, h + heads) of each.
   void rectangle(std::size_t b, std::size_t begin, std::size_t end, std::size_t h, std::size_t heads) const {
+    if (are_one_run(heads)) {
+      heads *= end - begin;
+      end = begin + 1;
+    }
     const head_axis of_heads = {heads, job_.from.head_stride, job_.to.head_stride, 0};
     const head_axis of_tokens = {1, job_.from.token_stride, job_.to.token_stride, 0};
     const bool closer = absolute(of_heads.from) <= absolute(of_tokens.from);
@@ -81,6 +85,15 @@ class tensor_walk {
       x.to += static_cast<std::ptrdiff_t>(tokens.count) * tokens.to;
       begin += tokens.count;
     }
+  }
+
+  /// True if all heads of all tokens are a stride apart, and rotate by one row: a pass over them need not begin anew at
+  /// each token.
+  bool are_one_run(std::size_t heads) const {
+    const std::ptrdiff_t count = static_cast<std::ptrdiff_t>(heads);
+    return job_.table.row_stride == 0 && heads == job_.from.heads &&
+           job_.from.token_stride == count * job_.from.head_stride &&
+           job_.to.token_stride == count * job_.to.head_stride;
   }
 
   /// True if tokens that lie closer together than heads come before them. Unless they share a row, that loads it again
