@@ -217,7 +217,10 @@ TEST(InParallel, OfFewerHeadsThanSlices) {
 
 TEST(InParallel, RefusesNoSlices) {
   expect_refused([] { rotary::in_parallel(rotary::serial_executor(), 0, [](const slice&) {}); }, "in_parallel",
-                 {"count is 0", "at least 1"});
+                 {"count is 0", "from 1 to 2147483647"});
+  const std::size_t too_many = std::size_t{1} << 31;
+  expect_refused([=] { rotary::in_parallel(rotary::serial_executor(), too_many, [](const slice&) {}); }, "in_parallel",
+                 {"count is 2147483648", "from 1 to 2147483647"});
 }
 
 // ---- what slices throw

@@ -96,10 +96,7 @@ rotary::tensor_view<T> view(const tensor<T>& x) {
 /// One graph's rope nodes of equal parameters.
 class rope {
  public:
-  explicit rope(const rope_params& p, rotary::angles mode = rotary::angles::exact)
-      : head_dim_(p.mode == vision ? 2 * std::int64_t{p.n_dims} : 0),
-        step_(spectrum_of(p), axes_of(p), mode),
-        how_(p.mode == normal ? rotary::pairing::interleaved : rotary::pairing::split_half) {}
+  explicit rope(const rope_params& p, rotary::angles mode = rotary::angles::exact) : rope(p, axes_of(p), mode) {}
 
   /// Once per forward pass, by one thread. Allocates only when tokens exceeds every number before.
   void set_positions(const std::int32_t* pos, std::int64_t tokens) {
@@ -119,6 +116,11 @@ class rope {
   }
 
  private:
+  rope(const rope_params& p, const rotary::axis_map& axes, rotary::angles mode)
+      : head_dim_(p.mode == vision ? 2 * std::int64_t{p.n_dims} : 0),
+        step_(spectrum_of(p), axes, mode),
+        how_(p.mode == normal ? rotary::pairing::interleaved : rotary::pairing::split_half) {}
+
   void require_whole_heads(std::int64_t head_dim) const {
     if (head_dim_ != 0 && head_dim != head_dim_) refuse("ggml", "ne[0]", head_dim, "VISION needs 2 * n_dims.");
   }
