@@ -47,14 +47,6 @@ tensor_view<T> view_of(T* data, const shape& of, bool head_major) {
 }
 
 template <class T>
-std::vector<T> some_numbers(std::size_t count) {
-  reference::random_bits random(51);
-  std::vector<T> result(count);
-  for (T& x : result) x = static_cast<T>(static_cast<float>(random.next_unit()));
-  return result;
-}
-
-template <class T>
 bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
 }
@@ -91,7 +83,7 @@ TYPED_TEST_SUITE(Bitwise, Elements, type_names);
 TYPED_TEST(Bitwise, InPlaceEqualsOutOfPlace) {
   using T = TypeParam;
   this->on_all([&](const shape& of, bool head_major, const layout& how, const auto& table) {
-    const std::vector<T> given = some_numbers<T>(of.size());
+    const std::vector<T> given = reference::numbers<T>(of.size(), 51);
     std::vector<T> in_place = given, elsewhere(of.size());
     rotary::rotate(view_of(in_place.data(), of, head_major), table, this->first, how);
     ASSERT_FALSE(same_bits(in_place, given));
@@ -109,7 +101,7 @@ TYPED_TEST(Bitwise, InPlaceEqualsOutOfPlace) {
 TYPED_TEST(Bitwise, AnyNumberOfSlices) {
   using T = TypeParam;
   this->on_all([&](const shape& of, bool head_major, const layout& how, const auto& table) {
-    const std::vector<T> given = some_numbers<T>(of.size());
+    const std::vector<T> given = reference::numbers<T>(of.size(), 51);
     std::vector<T> whole = given;
     rotary::rotate(view_of(whole.data(), of, head_major), table, this->first, how);
     for (const std::size_t count :
@@ -131,7 +123,7 @@ TYPED_TEST(Bitwise, AnyAlignment) {
   using T = TypeParam;
   this->on_all([&](const shape& of, bool head_major, const layout& how, const auto& table) {
     if (of.units() > 1000) return;
-    const std::vector<T> given = some_numbers<T>(of.size());
+    const std::vector<T> given = reference::numbers<T>(of.size(), 51);
     std::vector<T> whole = given;
     rotary::rotate(view_of(whole.data(), of, head_major), table, this->first, how);
     for (const std::size_t shift : {1u, 2u, 3u, 5u, 8u, 15u, 31u}) {
@@ -150,7 +142,7 @@ TYPED_TEST(Bitwise, EachSequenceAndEachHeadByItself) {
   using T = TypeParam;
   this->on_all([&](const shape& of, bool head_major, const layout& how, const auto& table) {
     if (of.units() > 1000) return;
-    const std::vector<T> given = some_numbers<T>(of.size());
+    const std::vector<T> given = reference::numbers<T>(of.size(), 51);
     std::vector<T> whole = given, parts = given;
     rotary::rotate(view_of(whole.data(), of, head_major), table, this->first, how);
     const tensor_view<T> all = view_of(parts.data(), of, head_major);
@@ -169,7 +161,7 @@ TYPED_TEST(Bitwise, EachSequenceAndEachHeadByItself) {
 TYPED_TEST(Bitwise, AHundredTimes) {
   using T = TypeParam;
   this->on_all([&](const shape& of, bool head_major, const layout& how, const auto& table) {
-    const std::vector<T> given = some_numbers<T>(of.size());
+    const std::vector<T> given = reference::numbers<T>(of.size(), 51);
     std::vector<T> whole = given;
     rotary::rotate(view_of(whole.data(), of, head_major), table, this->first, how);
     const int times = of.units() > 1000 ? 5 : 100;
@@ -184,7 +176,7 @@ TYPED_TEST(Bitwise, AHundredTimes) {
 TYPED_TEST(Bitwise, TwoThreads) {
   using T = TypeParam;
   this->on_all([&](const shape& of, bool head_major, const layout& how, const auto& table) {
-    const std::vector<T> given = some_numbers<T>(of.size());
+    const std::vector<T> given = reference::numbers<T>(of.size(), 51);
     std::vector<T> whole = given, in_place = given, elsewhere(of.size());
     rotary::rotate(view_of(whole.data(), of, head_major), table, this->first, how);
     const auto work = [&](std::size_t index) {
@@ -205,7 +197,7 @@ TYPED_TEST(Bitwise, ChannelsOutsideTheBlockStay) {
   using T = TypeParam;
   this->on_all([&](const shape& of, bool head_major, const layout& how, const auto& table) {
     if (of.units() > 1000 || of.rotary_dim == of.head_dim) return;
-    std::vector<T> given = some_numbers<T>(of.size());
+    std::vector<T> given = reference::numbers<T>(of.size(), 51);
     reference::random_bits random(52);
     const auto outside = [&](std::size_t i) { return i % of.head_dim - of.offset >= of.rotary_dim; };
     std::size_t channels = 0;
@@ -245,7 +237,7 @@ TYPED_TEST(Bitwise, WhatIsNotFiniteStaysInItsPair) {
     const std::int32_t position = 99;
     rotary::step_table<row_of<T>> step(rotary::make_spectrum(d, 10000.0));
     step.assign(&position, 1);
-    const std::vector<T> given = some_numbers<T>(heads * d);
+    const std::vector<T> given = reference::numbers<T>(heads * d, 51);
     for (const pairing read : pairings) {
       for (const pairing write : pairings) {
         const bool in_place = read == write;
@@ -301,7 +293,7 @@ TYPED_TEST(Bitwise, AnyFormOfRows) {
       pairwise[2 * i] = rows.cos[at];
       pairwise[2 * i + 1] = twice[2 * i] = twice[2 * i + 1] = rows.sin[at];
     }
-    const std::vector<T> given = some_numbers<T>(of.size());
+    const std::vector<T> given = reference::numbers<T>(of.size(), 51);
     std::vector<T> expected = given;
     rotary::rotate(view_of(expected.data(), of, head_major), table, this->first, how);
     for (const auto* sin : {pairwise.data() + 1, twice.data(), twice.data() + 1}) {
@@ -332,7 +324,7 @@ TYPED_TEST(Bitwise, ARowThatAllTokensShare) {
     }
     const rotary::table_view<row> equal = {
         rows.data(), rows.data() + pairs, of.tokens, pairs, static_cast<std::ptrdiff_t>(2 * pairs), 1, 777};
-    const std::vector<T> numbers = some_numbers<T>(of.size());
+    const std::vector<T> numbers = reference::numbers<T>(of.size(), 51);
     for (const pairing how : pairings) {
       for (const bool head_major : {false, true}) {
         for (const double scale : {1.0, 0.5}) {
@@ -355,7 +347,7 @@ TYPED_TEST(Bitwise, ARowThatAllTokensShare) {
 // Two threads that rotate different tensors by one table, in place and from one type into another, do not meet.
 TEST(Threads, ShareATable) {
   const rotary::table<float> table(rotary::make_spectrum(64, 10000.0), 64);
-  const std::vector<float> given = some_numbers<float>(64 * 4 * 64);
+  const std::vector<float> given = reference::numbers<float>(64 * 4 * 64, 51);
   std::vector<float> expected = given;
   rotary::rotate(rotary::thd(expected.data(), 64, 4, 64), table, 0);
   std::vector<std::vector<float>> results(4, given);

@@ -161,15 +161,7 @@ class filled {
   std::vector<float> scales_;
 };
 
-/// Numbers in [-scale, scale) that differ.
-template <class T>
-std::vector<T> numbers(std::size_t count, std::uint32_t seed, double scale = 1.0) {
-  reference::random_bits random(seed);
-  std::vector<T> result;
-  for (std::size_t i = 0; i < count; ++i)
-    result.push_back(static_cast<T>(static_cast<float>(random.next_unit() * scale)));
-  return result;
-}
+using reference::numbers;
 
 template <class T>
 double value(T x) {

@@ -43,14 +43,6 @@ void on_each_backend_and_pairing(const Check& check) {
   });
 }
 
-template <class T>
-std::vector<T> random_tensor(std::size_t count, std::uint32_t seed = 7) {
-  reference::random_bits random(seed);
-  std::vector<T> x(count);
-  for (T& value : x) value = static_cast<T>(static_cast<float>(random.next_unit()));
-  return x;
-}
-
 template <class Row = float>
 step_table<Row> step_at(const spectrum& of, const std::vector<std::int64_t>& positions) {
   step_table<Row> step(of);
@@ -366,8 +358,8 @@ TEST(PairingFaults, ScoresOfPermutedHeadsUnderGroupedQueries) {
   };
   const spectrum of = make_spectrum(d, 10000.0);
   const table<double> rows(of, 100);
-  const std::vector<double> q = random_tensor<double>(tokens * q_heads * d),
-                            k = random_tensor<double>(tokens * k_heads * d, 9);
+  const std::vector<double> q = reference::numbers<double>(tokens * q_heads * d, 7),
+                            k = reference::numbers<double>(tokens * k_heads * d, 9);
   backends::on_each([&](rotary::backend) {
     std::vector<double> q1 = q, k1 = k, q2 = permuted(q), k2 = permuted(k);
     for (auto* x : {&q1, &q2}) {
@@ -392,7 +384,7 @@ TEST(PairingFaults, ScoresOfPermutedHeadsUnderGroupedQueries) {
 }
 
 TEST(PairingFaults, OptionIgnoredByOnePath) {
-  std::vector<float> x = random_tensor<float>(16);
+  std::vector<float> x = reference::numbers<float>(16, 7);
   const std::vector<float> before = x;
   const tensor_view<float> view = rotary::thd(x.data(), 2, 1, 8);
   const table<float> rows(make_spectrum(8, 10000.0), 4);
@@ -469,7 +461,7 @@ TEST(SizeFaults, ProportionalAndContiguousPartialRotationConfused) {
 TEST(SizeFaults, ShiftUsesTheHeadSize) {
   const spectrum of = make_spectrum(32, 10000.0);
   on_each_backend_and_pairing([&](pairing p) {
-    std::vector<float> key = random_tensor<float>(3 * 80);
+    std::vector<float> key = reference::numbers<float>(3 * 80, 7);
     for (std::size_t t = 0; t < 3; ++t) {  // a NaN with a payload beyond the 32 channels
       key[t * 80 + 79] = reference::bits_as<float>(std::uint32_t{0x7fc12345});
     }
@@ -489,7 +481,7 @@ void expect_partial_strided_out_of_place(pairing p, std::size_t heads, std::size
   constexpr std::size_t tokens = 3, head_dim = 24, pairs = 5, from_token = 1000, to_token = 1313;
   const std::ptrdiff_t from_head = 27, to_head = 33;
   const spectrum of = make_spectrum(2 * pairs, 10000.0);
-  const std::vector<T> source = random_tensor<T>(tokens * from_token);
+  const std::vector<T> source = reference::numbers<T>(tokens * from_token, 7);
   std::vector<T> destination(tokens * to_token, static_cast<T>(7.0f));
   const tensor_view<const T> from{source.data(), 1, tokens, heads, head_dim, 0, from_token, from_head};
   const tensor_view<T> to{destination.data(), 1, tokens, heads, head_dim, 0, to_token, to_head};
@@ -539,7 +531,7 @@ TEST(SizeFaults, PartialStridedOutOfPlaceAndGroupedTogether) {
 // One token at position 131, two heads, against double: the length of each pair and the values.
 void expect_size_works(std::size_t d, pairing p) {
   const spectrum of = make_spectrum(d, 10000.0);
-  const std::vector<float> before = random_tensor<float>(2 * d, static_cast<std::uint32_t>(d));
+  const std::vector<float> before = reference::numbers<float>(2 * d, static_cast<std::uint32_t>(d));
   std::vector<float> x = before;
   rotary::rotate(rotary::thd(x.data(), 1, 2, d), step_at(of, {131}), p);
   const bool interleaved = p == pairing::interleaved;
@@ -587,7 +579,7 @@ TEST(SizeFaults, AxesSplitDifferently) {
 
 TEST(SizeFaults, TableWiderThanTheHead) {
   on_each_backend_and_pairing([](pairing p) {
-    std::vector<float> x = random_tensor<float>(2 * 64);
+    std::vector<float> x = reference::numbers<float>(2 * 64, 7);
     const std::vector<float> before = x;
     const table<float> wide(make_spectrum(66, 10000.0), 4), fits(make_spectrum(60, 10000.0), 4);
     const tensor_view<float> view = rotary::thd(x.data(), 2, 1, 64);
@@ -608,7 +600,7 @@ TEST(BoundsFaults, PositionsOutsideTheTableReadOutOfBounds) {
     for (const std::int64_t position :
          {std::int64_t{-1}, std::int64_t{-2147483648}, length, std::int64_t{2147483648},
           std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min()}) {
-      std::vector<float> x = random_tensor<float>(2 * 8);
+      std::vector<float> x = reference::numbers<float>(2 * 8, 7);
       const std::vector<float> before = x;
       const tensor_view<float> two = rotary::thd(x.data(), 2, 1, 8);
       const std::int64_t ids[] = {0, position}, first[] = {position, 0};
@@ -618,7 +610,7 @@ TEST(BoundsFaults, PositionsOutsideTheTableReadOutOfBounds) {
       EXPECT_THROW(rotary::rotate(two, rows, rotary::positions::per_sequence(&position, 1)), rotary::error) << position;
       EXPECT_TRUE(same_bits(x, before)) << position;
     }
-    std::vector<float> x = random_tensor<float>(8);
+    std::vector<float> x = reference::numbers<float>(8, 7);
     EXPECT_NO_THROW(rotary::rotate(rotary::thd(x.data(), 1, 1, 8), rows, length - 1));
   });
 }
@@ -637,7 +629,7 @@ TEST(BoundsFaults, NegativePositionsUndefined) {
 // The check must see the position that each token uses, not a total or the first.
 TEST(BoundsFaults, CheckedOnOneQuantityAndIndexedByAnother) {
   const table<float> rows(make_spectrum(8, 10000.0), 100);
-  std::vector<float> x = random_tensor<float>(2 * 3 * 8);
+  std::vector<float> x = reference::numbers<float>(2 * 3 * 8, 7);
   const std::vector<float> before = x;
   const tensor_view<float> view = rotary::bshd(x.data(), 2, 3, 1, 8);
   const std::int32_t late[] = {0, 98}, fits[] = {0, 97};
@@ -693,7 +685,7 @@ TEST(BoundsFaults, OffsetsOfThirtyTwoBits) {
 
 TEST(BoundsFaults, TokenCountTakenFromThePositions) {
   const table<float> rows(make_spectrum(8, 10000.0), 100);
-  std::vector<float> x = random_tensor<float>(5 * 8);
+  std::vector<float> x = reference::numbers<float>(5 * 8, 7);
   const std::vector<float> before = x;
   const std::int32_t ids[15] = {0, 1, 2, 3, 4, 0, 1, 2, 3, 4, 0, 1, 2, 3, 4};  // as 3 axes of 5 tokens
   EXPECT_THROW(rotary::rotate(rotary::thd(x.data(), 5, 1, 8), rows, rotary::positions(ids, 15)), rotary::error);
@@ -738,7 +730,7 @@ TEST(StrideFaults, OffsetsOfSequencesBroadcastWrongly) {
   on_each_backend_and_pairing([&](pairing p) {
     for (const std::size_t tokens : {std::size_t{1}, std::size_t{3}}) {
       const std::int32_t offsets[] = {5, 9};
-      std::vector<float> x = random_tensor<float>(2 * tokens * 8), expected = x;
+      std::vector<float> x = reference::numbers<float>(2 * tokens * 8, 7), expected = x;
       rotary::rotate(rotary::bshd(x.data(), 2, tokens, 1, 8), rows, rotary::positions::per_sequence(offsets, 2), p);
       for (std::size_t b = 0; b < 2; ++b) {
         for (std::size_t t = 0; t < tokens; ++t) {
@@ -759,7 +751,7 @@ TEST(StrideFaults, ContiguousTensorAssumed) {
   on_each_backend_and_pairing([&](pairing p) {
     for (const std::size_t heads : {std::size_t{3}, std::size_t{1}}) {
       constexpr std::size_t token_stride = 777, head_stride = 200;
-      std::vector<float> x = random_tensor<float>(4 * token_stride), expected = x;
+      std::vector<float> x = reference::numbers<float>(4 * token_stride, 7), expected = x;
       const tensor_view<float> whole{x.data(), 1, 4, heads, 192, 0, token_stride, head_stride};
       std::vector<float> other = x;
       const tensor_view<float> of_other{other.data(), 1, 4, heads, 192, 0, token_stride, head_stride};
@@ -783,7 +775,7 @@ TEST(StrideFaults, ContiguousTensorAssumed) {
 TEST(StrideFaults, SourceOfTheCacheChangedOrCacheUnrotated) {
   const spectrum of = make_spectrum(32, 10000.0);
   on_each_backend_and_pairing([&](pairing p) {
-    const std::vector<float> key = random_tensor<float>(3 * 2 * 32);
+    const std::vector<float> key = reference::numbers<float>(3 * 2 * 32, 7);
     std::vector<float> live = key;
     std::vector<bfloat16> cache(key.size());
     const step_table<float> step = step_at(of, {7, 8, 9});
@@ -798,7 +790,7 @@ TEST(StrideFaults, SourceOfTheCacheChangedOrCacheUnrotated) {
 
 TEST(StrideFaults, DifferentFromRunToRun) {
   const spectrum of = make_spectrum(80, 10000.0);
-  const std::vector<float> x = random_tensor<float>(7 * 3 * 80);
+  const std::vector<float> x = reference::numbers<float>(7 * 3 * 80, 7);
   const step_table<float> step = step_at(of, {0, 5, 2, 2, 99999, -1, 7});
   backends::on_each([&](rotary::backend) {
     std::vector<float> expected = x;
@@ -822,7 +814,8 @@ TEST(StrideFaults, BackwardWithTheWrongSignOrMultiplier) {
   const double magnitude = 1.4158883083359672;
   const spectrum of(make_spectrum(20, 10000.0).inv_freq(), magnitude);
   on_each_backend_and_pairing([&](pairing p) {
-    const std::vector<double> x = random_tensor<double>(2 * 3 * 24, 1), y = random_tensor<double>(2 * 3 * 24, 2);
+    const std::vector<double> x = reference::numbers<double>(2 * 3 * 24, 1),
+                              y = reference::numbers<double>(2 * 3 * 24, 2);
     std::vector<double> forward(x.size()), adjoint(x.size()), undone(x.size());
     const step_table<double> step = step_at<double>(of, {3, -70000});
     const auto view = [](auto& v) { return rotary::thd(v.data(), 2, 3, 24); };
@@ -836,8 +829,8 @@ TEST(StrideFaults, BackwardWithTheWrongSignOrMultiplier) {
       const bool in_block = i % 24 >= 2 && i % 24 < 22;
       EXPECT_NEAR(undone[i], x[i] * (in_block ? magnitude * magnitude : 1.0), 2e-15) << i;
     }
-    EXPECT_TRUE(same_bits(x, random_tensor<double>(2 * 3 * 24, 1))) << "the caller's tensor was changed";
-    EXPECT_TRUE(same_bits(y, random_tensor<double>(2 * 3 * 24, 2))) << "the caller's gradient was changed";
+    EXPECT_TRUE(same_bits(x, reference::numbers<double>(2 * 3 * 24, 1))) << "the caller's tensor was changed";
+    EXPECT_TRUE(same_bits(y, reference::numbers<double>(2 * 3 * 24, 2))) << "the caller's gradient was changed";
   });
 }
 
@@ -862,7 +855,7 @@ TEST(StrideFaults, RowIndexUsedForThePosition) {
 TEST(StrideFaults, PositionZeroTakenForUnset) {
   on_each_backend_and_pairing([](pairing p) {
     const spectrum of = make_spectrum(12, 10000.0);
-    const std::vector<float> x = random_tensor<float>(3 * 12);
+    const std::vector<float> x = reference::numbers<float>(3 * 12, 7);
     const std::int64_t ids[] = {6, 0, 6}, offsets[] = {6, 0, 6};
     std::vector<float> by_ids = x, by_offsets = x, by_step = x;
     const table<float> rows(of, 12, -5);
@@ -889,7 +882,7 @@ TEST(ScalingFaults, CachedKeysKeepAnOlderTheta) {
   EXPECT_NEAR(2000.0 * -difference[32], 8.55, 0.01);
   EXPECT_NEAR(2000.0 * -difference[48], 1.13, 0.01);
   on_each_backend_and_pairing([&](pairing p) {
-    const std::vector<double> key = random_tensor<double>(128);
+    const std::vector<double> key = reference::numbers<double>(128, 7);
     const std::vector<double> cached = rotated(key, before, 2000, p), direct = rotated(key, after, 2000, p);
     const std::vector<double> moved = rotated(cached, spectrum(difference), 2000, p);
     expect_near(moved, direct, 2e-12);
@@ -903,7 +896,7 @@ TEST(ScalingFaults, ShiftAppliesTheMultiplierAgain) {
   const spectrum model(make_spectrum(32, 10000.0).inv_freq(), 1.4158883083359672);
   const spectrum for_shifts(model.inv_freq(), 1.0);
   on_each_backend_and_pairing([&](pairing p) {
-    const std::vector<double> key = random_tensor<double>(32), at_100 = rotated(key, model, 100, p);
+    const std::vector<double> key = reference::numbers<double>(32, 7), at_100 = rotated(key, model, 100, p);
     std::vector<double> x = at_100;
     for (int i = 0; i < 10; ++i) x = rotated(x, for_shifts, -7, p);
     EXPECT_NEAR(dot(x, x), dot(at_100, at_100), 1e-13);
@@ -916,7 +909,7 @@ TEST(ScalingFaults, FinalMultiplierAppliedTwiceOrToTheTail) {
   const spectrum of(make_spectrum(8, 10000.0).inv_freq(), 1.4852030263919617);
   on_each_backend_and_pairing([&](pairing p) {
     EXPECT_EQ(table<double>(of, 1).view().cos[0], 1.4852030263919617);
-    const std::vector<double> x = random_tensor<double>(12), y = rotated(x, of, 0, p);
+    const std::vector<double> x = reference::numbers<double>(12, 7), y = rotated(x, of, 0, p);
     for (std::size_t i = 0; i < 12; ++i) EXPECT_DOUBLE_EQ(y[i], i < 8 ? 1.4852030263919617 * x[i] : x[i]);
   });
 }
@@ -955,7 +948,7 @@ template <class T>
 void expect_same_result_one_element_off(pairing p) {
   constexpr std::size_t tokens = 2, heads = 3, d = 72, count = tokens * heads * d;
   const step_table<float> step = step_at(make_spectrum(d, 10000.0), {3, 99});
-  const std::vector<T> x = random_tensor<T>(count);
+  const std::vector<T> x = reference::numbers<T>(count, 7);
   std::vector<T> expected(count);
   rotary::rotate(rotary::thd(x.data(), tokens, heads, d), rotary::thd(expected.data(), tokens, heads, d), step, p);
 

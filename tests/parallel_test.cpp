@@ -128,13 +128,6 @@ TEST(Executors, CallEveryIndexOnce) {
 
 // ---- the library's calls
 
-std::vector<float> numbers(std::size_t count, std::uint32_t seed) {
-  reference::random_bits random(seed);
-  std::vector<float> result;
-  for (std::size_t i = 0; i < count; ++i) result.push_back(static_cast<float>(random.next_unit()));
-  return result;
-}
-
 /// Runs a call's slices.
 using slices = std::function<void(const std::function<void(const slice&)>&)>;
 
@@ -185,7 +178,7 @@ class calls {
   rotary::spectrum spectrum_ = rotary::make_spectrum(dim_, 10000.0);
   rotary::table<float> table_{spectrum_, 100, -50};
   rotary::step_table<float> step_{spectrum_};
-  std::vector<float> x_ = numbers(tokens_ * 8 * dim_, 1);
+  std::vector<float> x_ = reference::numbers<float>(tokens_ * 8 * dim_, 1);
   std::vector<std::int64_t> ids_;
 };
 
@@ -203,7 +196,7 @@ TEST(InParallel, HasTheBitsOfOneThread) {
 
 TEST(InParallel, OfFewerHeadsThanSlices) {
   const rotary::table<float> rows(rotary::make_spectrum(8, 10000.0), 10);
-  const std::vector<float> x = numbers(2 * 8, 2);
+  const std::vector<float> x = reference::numbers<float>(2 * 8, 2);
   std::vector<float> expected = x;
   rotary::rotate(rotary::thd(expected.data(), 1, 2, 8), rows, 5);
   thread_pool pool(4);
@@ -245,7 +238,7 @@ TEST(InParallel, ThrowsWhatASliceThrowsOnceTheOthersAreDone) {
 TEST(InParallel, ThrowsOneOfSeveral) {
   on_each([](const executor& run, std::size_t threads) {
     const rotary::table<float> rows(rotary::make_spectrum(8, 10000.0), 10);
-    const std::vector<float> before = numbers(4 * 2 * 8, 3);
+    const std::vector<float> before = reference::numbers<float>(4 * 2 * 8, 3);
     std::vector<float> x = before;
     expect_refused(
         [&] {

@@ -153,6 +153,15 @@ class random_bits {
   std::uint32_t state_;
 };
 
+/// Numbers in [-scale, scale), rounded to T by way of float.
+template <class T>
+std::vector<T> numbers(std::size_t count, std::uint32_t seed = 1, double scale = 1.0) {
+  random_bits random(seed);
+  std::vector<T> made(count);
+  for (T& x : made) x = static_cast<T>(static_cast<float>(random.next_unit() * scale));
+  return made;
+}
+
 }  // namespace reference
 
 #endif

@@ -17,6 +17,7 @@
 
 namespace {
 
+using reference::numbers;
 using refusals::expect_refused;
 using rotary::bfloat16;
 using rotary::float16;
@@ -26,14 +27,6 @@ using rotary::slice;
 using rotary::step_table;
 using rotary::table;
 using rotary::tensor_view;
-
-template <class T>
-std::vector<T> numbers(std::size_t count, std::uint32_t seed) {
-  reference::random_bits random(seed);
-  std::vector<T> result;
-  for (std::size_t i = 0; i < count; ++i) result.push_back(static_cast<T>(static_cast<float>(random.next_unit())));
-  return result;
-}
 
 /// A destination in guarded memory, every byte of it 0xa5 at first. order: "bshd", "bhsd", or "strided", with gaps.
 template <class T>

@@ -18,13 +18,7 @@
 
 namespace engines_test {
 
-template <class T>
-std::vector<T> random_numbers(std::size_t count, std::uint32_t seed = 1) {
-  reference::random_bits random(seed);
-  std::vector<T> values(count);
-  for (T& value : values) value = static_cast<T>(static_cast<float>(random.next_unit()));
-  return values;
-}
+using reference::numbers;
 
 template <class T>
 double number(T value) {

@@ -48,7 +48,7 @@ void expect_apply(bool interleave) {
   SCOPED_TRACE(interleave ? "interleaved" : "halves");
   const std::int64_t n = 6;
   // q of tokens with a gap, k with the heads outside.
-  const std::vector<T> q = random_numbers<T>(6 * 100, 1), k = random_numbers<T>(2 * 6 * 24, 2);
+  const std::vector<T> q = numbers<T>(6 * 100, 1), k = numbers<T>(2 * 6 * 24, 2);
   std::vector<T> q_to(6 * 72), k_to(6 * 48);
   const ragged<const T> from_q = {q.data(), n, 3, 24, 100, 30}, from_k = {k.data(), n, 2, 24, 24, 6 * 24};
   const ragged<T> to_q = {q_to.data(), n, 3, 24, 72, 24}, to_k = {k_to.data(), n, 2, 24, 48, 24};
@@ -121,8 +121,8 @@ struct appending {
   std::vector<std::int32_t> positions = std::vector<std::int32_t>(9, 0);
   std::vector<std::int32_t> pos_ids;
   std::vector<float> cos_sin;
-  std::vector<bfloat16> q = random_numbers<bfloat16>(9 * 3 * 20, 1), k = random_numbers<bfloat16>(9 * 2 * 20, 2);
-  std::vector<bfloat16> v = random_numbers<bfloat16>(9 * 2 * 20, 3);
+  std::vector<bfloat16> q = numbers<bfloat16>(9 * 3 * 20, 1), k = numbers<bfloat16>(9 * 2 * 20, 2);
+  std::vector<bfloat16> v = numbers<bfloat16>(9 * 2 * 20, 3);
   std::vector<fp8> k_cache, v_cache, q_out = std::vector<fp8>(9 * 3 * 20);
   std::vector<std::int64_t> slots = std::vector<std::int64_t>(9);
   paged_kv kv;
@@ -227,7 +227,7 @@ TEST(FlashInfer, QuantisedAppendIsItsDefinition) {
 }
 
 TEST(FlashInfer, EveryChannelMayRotate) {
-  const std::vector<float16> x = random_numbers<float16>(3 * 8, 1);
+  const std::vector<float16> x = numbers<float16>(3 * 8, 1);
   const std::vector<float> cos_sin = {0.6f, 0.6f, 0.6f, 0.6f, 0.8f, 0.8f, 0.8f, 0.8f};
   const std::vector<std::int32_t> indices = {1}, indptr = {0, 1}, zeros(3, 0), places = {0, 1, 2};
   std::vector<fp8> k(8 * 8), v(8 * 8), q(3 * 8);
@@ -251,7 +251,7 @@ TEST(FlashInfer, FigureOfTheScale) {
   const auto differ = [](float value, float scale) {
     return fp8(value * scale).bits != fp8(value / (1.0f / scale)).bits;
   };
-  const std::vector<float> floats = random_numbers<float>(1000000, 5);
+  const std::vector<float> floats = numbers<float>(1000000, 5);
   for (const float scale : {2.0f, 0.7f, 3.0f, 10.0f}) {
     std::size_t of_halves = 0, of_floats = 0;
     for (unsigned bits = 0; bits < 0x7c00; ++bits) {

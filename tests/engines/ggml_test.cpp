@@ -302,7 +302,7 @@ void expect_definition(const rope_params& p, std::int64_t head_dim, const std::s
   // Heads of head_dim + 2, tokens with a gap of one head, batches of one token; the destination is
   // [batch][head][token].
   const std::size_t d = static_cast<std::size_t>(head_dim), row = (d + 2) * sizeof(T);
-  const std::vector<T> x = random_numbers<T>((d + 2) * 4 * 6 * 2);
+  const std::vector<T> x = numbers<T>((d + 2) * 4 * 6 * 2);
   std::vector<T> y(d * 30), again = y;
   tensor<const T> src = {x.data(), {head_dim, heads, tokens, batch}, {sizeof(T), row, 4 * row, 24 * row}};
   const std::size_t out = d * sizeof(T);

@@ -12,7 +12,7 @@ TEST(Llama2c, RotatesQueryAndTheKeyInTheCache) {
   const rotary::table<float> table = engines::llama2c::make_table(head_size, seq_len);
   const std::vector<double> inv_freq = reference::inverse_frequencies(12, 10000.0);
   for (const int pos : {0, 1, 17, 299}) {
-    const std::vector<float> q = random_numbers<float>(36, 1), cache = random_numbers<float>(24 * 300 * 2, 2);
+    const std::vector<float> q = numbers<float>(36, 1), cache = numbers<float>(24 * 300 * 2, 2);
     std::vector<float> q_out = q, cache_out = cache;
     const std::size_t k = 24 * static_cast<std::size_t>(layer * seq_len + pos);
     engines::llama2c::rope(q_out.data(), &cache_out[k], dim, kv_dim, head_size, pos, table);

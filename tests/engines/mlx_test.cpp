@@ -34,7 +34,7 @@ void expect_definition(rope& of, const std::vector<double>& inv_freq, double sca
   const std::size_t tokens = static_cast<std::size_t>(shape[shape.size() - 2]);
   std::size_t heads = 1;
   for (std::size_t i = 1; i + 2 < shape.size(); ++i) heads *= static_cast<std::size_t>(shape[i]);
-  const std::vector<T> x = random_numbers<T>(batch * heads * tokens * channels);
+  const std::vector<T> x = numbers<T>(batch * heads * tokens * channels);
   std::vector<T> out(x.size()), in_place = x;
   of(x.data(), shape.data(), static_cast<int>(shape.size()), offsets.data(), offsets.size(), out.data());
   of(in_place.data(), shape.data(), static_cast<int>(shape.size()), offsets.data(), offsets.size(), in_place.data());

@@ -80,9 +80,9 @@ struct scene {
         head_size(16),
         rotary_dim(rotary),
         transposed(of_four_axes),
-        x(random_numbers<T>(batch * tokens * heads * head_size, 1)),
-        cos(random_numbers<T>(cache_rows * rotary / 2, 2)),
-        sin(random_numbers<T>(cache_rows * rotary / 2, 3)) {}
+        x(numbers<T>(batch * tokens * heads * head_size, 1)),
+        cos(numbers<T>(cache_rows * rotary / 2, 2)),
+        sin(numbers<T>(cache_rows * rotary / 2, 3)) {}
 
   shape of_x() const {
     const auto n = [](std::size_t value) { return static_cast<std::int64_t>(value); };

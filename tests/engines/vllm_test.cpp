@@ -48,7 +48,7 @@ void expect_definition(std::size_t head_size, std::size_t rot_dim, bool is_neox,
   const std::vector<std::int64_t> positions = {3, 0, 49, 3, 20};
   const std::size_t heads = 3, kv_heads = 1, q_stride = 5 * head_size + 1, k_stride = 2 * head_size;
   const std::vector<T> cache = cache_of<T>(reference::inverse_frequencies(rot_dim, 10000.0), 50);
-  const std::vector<T> q = random_numbers<T>(5 * q_stride, 1), k = random_numbers<T>(5 * k_stride, 2);
+  const std::vector<T> q = numbers<T>(5 * q_stride, 1), k = numbers<T>(5 * k_stride, 2);
   std::vector<T> q_out = q, k_out = k;
   const auto signed_size = [](std::size_t n) { return static_cast<std::int64_t>(n); };
   for (std::size_t part = 0; part < 2; ++part) {
