@@ -2,17 +2,17 @@
 // Part of every backend. All templates, so that who calls none of them need not wait for
 // their vectors to be compiled.
 
-#if ROTARY_GNU && ROTARY_BACKEND_LANES >= 16
+#if ROTARY_GNU
 /// Two vectors of floats as bfloat16, like narrow(), at half its cost: by arithmetic on 16-bit lanes.
-template <class V, int... I>
-ROTARY_INLINE auto narrow_two(V a, V b, std::integer_sequence<int, I...>) {
-  using u16 = vec_t<std::uint16_t, sizeof...(I)>;
-  const u16 first = reinterpret_cast<u16>(a), second = reinterpret_cast<u16>(b);
-  const u16 kept = __builtin_shufflevector(first, second, (2 * I + 1)...);
-  const u16 dropped = __builtin_shufflevector(first, second, (2 * I)...);
+template <std::size_t W>
+ROTARY_INLINE vec_t<std::uint16_t, 2 * W> narrow_two(vec_t<float, W> a, vec_t<float, W> b) {
+  using u16 = vec_t<std::uint16_t, 2 * W>;
+  const bfloat16_halves<W> halves = split_into_halves<W>(a, b);
   const u16 one = u16{} + 1;
-  const auto nan = (kept & 0x7fff) + (dropped != 0 ? one : u16{}) > 0x7f80;
-  return nan ? kept | 0x40 : rounded_halves<sizeof...(I)>(kept, dropped);
+  const auto nan = reinterpret_cast<vec_t<std::int16_t, 2 * W>>((halves.kept & 0x7fff) +
+                                                                (halves.dropped != 0 ? one : u16{})) > 0x7f80;
+  const u16 rounded = nan ? halves.kept | 0x40 : rounded_halves<2 * W>(halves.kept, halves.dropped, u16{});
+  return out_of_turn<2 * W>(rounded);
 }
 #endif
 
@@ -20,9 +20,9 @@ template <class From, class To>
 ROTARY_INLINE void copy_two_vectors(const From* from, To* to) {
   using V = lanes<float, widest<float>>;
   const V a = V::load(from), b = V::load(from + V::size);
-#if ROTARY_GNU && ROTARY_BACKEND_LANES >= 16
+#if ROTARY_GNU
   if constexpr (std::is_same<format_to_store<To>, bfloat16>::value) {
-    return write_bits(to, narrow_two(a.v, b.v, lane_numbers<2 * V::size>()));
+    return write_bits(to, narrow_two<V::size>(a.v, b.v));
   }
 #endif
   store_two(to, a, b);

@@ -107,6 +107,18 @@ struct turn<twin<W>> {
   }
 };
 
+template <class V>
+struct turn<two<V>> {
+  turn<V> low, high;
+
+  template <class C>
+  ROTARY_INLINE void load(const C* cos, const C* sin) {
+    low.load(cos, sin);
+    high.load(cos + V::size / 2, sin + V::size / 2);
+  }
+  ROTARY_INLINE two<V> apply(two<V> x) const { return {low.apply(x.low), high.apply(x.high)}; }
+};
+
 /// As half_factors, but a vector holds V::size channels, and `first` and `tail` count channels.
 template <class V, std::size_t Vectors, bool Tail>
 struct turns {
@@ -228,6 +240,11 @@ struct narrower<twin<W>> {
   using type = std::conditional_t<W >= 8, twin<W / 2>, lanes<float, W>>;
 };
 
+template <class V>
+struct narrower<two<V>> {
+  using type = V;
+};
+
 template <bool OwnRows, class V, std::size_t Vectors, pairing Read, pairing Write, class From, class To, class C>
 ROTARY_INLINE void rotate_by_width(head_grid<From, To, C> x) {
   if constexpr (std::is_void<V>::value) {
@@ -301,10 +318,12 @@ ROTARY_INLINE bool rotated_in_whole_blocks(const head_grid<From, To, C>& grid) {
 template <bool OwnRows, pairing Read, pairing Write, class From, class To, class C>
 ROTARY_INLINE void rotate_by_type(const head_grid<From, To, C>& grid) {
   constexpr bool twins = Read == Write && is_twin<From, format_to_store<To>, C>;
-  using V = std::conditional_t<twins, twin<widest<float>>, lanes<C, widest<C>>>;
+  constexpr bool stores_two = std::is_same<C, float>::value && std::is_base_of<bfloat16, format_to_store<To>>::value;
+  using one = lanes<C, widest<C>>;
+  using V = std::conditional_t<twins, twin<widest<float>>, std::conditional_t<stores_two, two<one>, one>>;
   // Large blocks save passes over heads that share a row.
   constexpr std::size_t channels = (OwnRows ? 4 : ROTARY_BACKEND_VECTORS) * (Read == pairing::interleaved ? 2 : 1);
-  constexpr std::size_t vectors = channels / (twins ? 2 : 1);
+  constexpr std::size_t vectors = channels / (twins || stores_two ? 2 : 1);
   if constexpr (Read == Write) {
     constexpr bool streams = !std::is_same<To, format_to_store<To>>::value;
     constexpr bool by_ones = OwnRows || streams;

@@ -24,9 +24,6 @@ ROTARY_INLINE vec_t<float16, W> half_multiply_subtract(vec_t<float16, W> a, vec_
 
 // Shuffles; I runs over the lanes of the result.
 
-template <std::size_t W>
-using lane_numbers = std::make_integer_sequence<int, static_cast<int>(W)>;
-
 template <class C, std::size_t W, int... I>
 ROTARY_INLINE vec_t<C, W> even_twice(vec_t<C, W> v, std::integer_sequence<int, I...>) {
   return __builtin_shufflevector(v, v, (I & ~1)...);
@@ -87,11 +84,13 @@ template <class V, int... I>
 ROTARY_INLINE auto joined(V a, V b, std::integer_sequence<int, I...>) {
   return __builtin_shufflevector(a, b, I...);
 }
-/// Side by side; in one piece where they are stored as a smaller type.
+/// Results side by side; in one piece where they are stored as a smaller type.
 template <class C, std::size_t W, class T>
 ROTARY_INLINE void store_two(T* to, lanes<C, W> a, lanes<C, W> b) {
   using format = format_to_store<T>;
-  if constexpr (sizeof(format) < sizeof(C)) {
+  if constexpr (std::is_same<C, float>::value && std::is_base_of<bfloat16, format>::value) {
+    write_bits(to, narrow_results<W>(a.v, b.v, format()));
+  } else if constexpr (sizeof(format) < sizeof(C)) {
     write_bits(to, joined(to_format<format, C, W>(a.v), to_format<format, C, W>(b.v), lane_numbers<2 * W>()));
   } else {
     a.store(to);
@@ -171,14 +170,6 @@ ROTARY_INLINE void store_interleaved(T* to, lanes<C, W> a, lanes<C, W> b) {
   store_vector<C, W>(to + W, zip_part<static_cast<int>(W / 2), C, W>(a.v, b.v, lane_numbers<W>()));
 }
 
-/// The upper halves of floats, rounded by the lower ones: to nearest, and to even from halfway. Not for NaNs that have
-/// bits in the lower half.
-template <std::size_t W>
-ROTARY_INLINE vec_t<std::uint16_t, W> rounded_halves(vec_t<std::uint16_t, W> kept, vec_t<std::uint16_t, W> dropped) {
-  const vec_t<std::uint16_t, W> none{};
-  return kept + ((dropped | (kept & 1)) > 0x8000 ? none + 1 : none);
-}
-
 /// W numbers of a row to rotate a twin by.
 template <std::size_t W>
 ROTARY_INLINE lanes<float, W> load_row_of_twin(const float* from) {
@@ -211,12 +202,8 @@ struct twin {
       return write_bits(to, in_turn(bits, lane_numbers<2 * W>()));
     }
 #endif
-    using u32 = vec_t<std::uint32_t, W>;
-    using u16 = vec_t<std::uint16_t, 2 * W>;
-    const u32 e = reinterpret_cast<u32>(even), o = reinterpret_cast<u32>(odd);
-    const u16 kept = reinterpret_cast<u16>((e >> 16) | (o & 0xffff0000u));
-    const u16 dropped = reinterpret_cast<u16>((e & 0xffffu) | (o << 16));
-    write_bits(to, rounded_halves<2 * W>(kept, dropped));
+    const bfloat16_halves<W> halves = split_into_halves<W>(even, odd);
+    write_bits(to, rounded_halves<2 * W>(halves.kept, halves.dropped, vec_t<std::uint16_t, 2 * W>{}));
   }
 
  private:

@@ -106,7 +106,96 @@ ROTARY_INLINE vec_t<std::uint16_t, W> narrow(vec_t<float, W> value, bfloat16) {
   return __builtin_convertvector(rounded<W>(value) >> 16, vec_t<std::uint16_t, W>);
 }
 
+template <std::size_t W>
+using lane_numbers = std::make_integer_sequence<int, static_cast<int>(W)>;
+
+template <std::size_t W, int... I>
+ROTARY_INLINE vec_t<std::uint16_t, W> even_and_odd_places(vec_t<std::uint16_t, W> even, vec_t<std::uint16_t, W> odd,
+                                                          std::integer_sequence<int, I...>) {
+  return __builtin_shufflevector(even, odd, (I % 2 == 0 ? I : I + static_cast<int>(W))...);
+}
+
+/// Floats of two vectors in turn, (a0, b0, a1, b1, ...), as their upper 16 bits, which bfloat16 keeps, and their lower.
+template <std::size_t W>
+struct bfloat16_halves {
+  vec_t<std::uint16_t, 2 * W> kept, dropped;
+};
+template <std::size_t W>
+ROTARY_INLINE bfloat16_halves<W> split_into_halves(vec_t<float, W> a, vec_t<float, W> b) {
+  using u32 = vec_t<std::uint32_t, W>;
+  using u16 = vec_t<std::uint16_t, 2 * W>;
+  const u32 first = reinterpret_cast<u32>(a), second = reinterpret_cast<u32>(b);
+  return {even_and_odd_places<2 * W>(reinterpret_cast<u16>(first >> 16), reinterpret_cast<u16>(second),
+                                     lane_numbers<2 * W>()),
+          even_and_odd_places<2 * W>(reinterpret_cast<u16>(first), reinterpret_cast<u16>(second << 16),
+                                     lane_numbers<2 * W>())};
+}
+
+/// a - b, or 0 where that is negative.
+template <std::size_t W>
+ROTARY_INLINE vec_t<std::uint16_t, W> saturating_difference(vec_t<std::uint16_t, W> a, vec_t<std::uint16_t, W> b) {
+#if ROTARY_BACKEND_LANES >= 8
+  if constexpr (W >= 8) {
+    __asm__("vpsubusw {%1, %0, %0|%0, %0, %1}" : "+v"(a) : "v"(b));
+    return a;
+  }
+#endif
+  return a > b ? a - b : vec_t<std::uint16_t, W>{};
+}
+
+/// The kept halves of floats, rounded by the dropped ones: to nearest, and to even from halfway; but as they are where
+/// all bits of `exact` are set, which NaNs need whose dropped half is not 0.
+template <std::size_t W>
+ROTARY_INLINE vec_t<std::uint16_t, W> rounded_halves(vec_t<std::uint16_t, W> kept, vec_t<std::uint16_t, W> dropped,
+                                                     vec_t<std::uint16_t, W> exact) {
+  // Above one half, or just on it next to an odd number: if less 1 next to an even one, the top bit is set.
+  const vec_t<std::uint16_t, W> less = (~kept & 1) | exact;
+  return kept + (saturating_difference<W>(dropped, less) >> 15);
+}
+
+/// The numbers at even places of every 16 bytes, then those at odd ones: a shuffle that AVX2 has, as it has none
+/// across.
+template <std::size_t W, int... I>
+ROTARY_INLINE vec_t<std::uint64_t, W / 4> evens_first_in_16_bytes(vec_t<std::uint16_t, W> v,
+                                                                  std::integer_sequence<int, I...>) {
+  return reinterpret_cast<vec_t<std::uint64_t, W / 4>>(
+      __builtin_shufflevector(v, v, (I / 8 * 8 + I % 4 * 2 + I / 4 % 2)...));
+}
+template <class V, int... I>
+ROTARY_INLINE V evens_then_odds(V v, std::integer_sequence<int, I...>) {
+  constexpr int half = static_cast<int>(sizeof...(I) / 2);
+  return __builtin_shufflevector(v, v, (I % half * 2 + I / half)...);
+}
+
+/// (a0, b0, a1, b1, ...) as (a0, a1, ..., b0, b1, ...).
+template <std::size_t W>
+ROTARY_INLINE vec_t<std::uint16_t, W> out_of_turn(vec_t<std::uint16_t, W> v) {
+  const vec_t<std::uint64_t, W / 4> fours = evens_first_in_16_bytes<W>(v, lane_numbers<W>());
+  return reinterpret_cast<vec_t<std::uint16_t, W>>(evens_then_odds(fours, lane_numbers<W / 4>()));
+}
+
+/// Two vectors of results as bfloat16, side by side. Arithmetic has made their NaNs quiet; only NaNs are cut short.
+template <std::size_t W>
+ROTARY_INLINE vec_t<std::uint16_t, 2 * W> narrow_results(vec_t<float, W> a, vec_t<float, W> b, bfloat16) {
+  using u16 = vec_t<std::uint16_t, 2 * W>;
+  const bfloat16_halves<W> halves = split_into_halves<W>(a, b);
+  const auto nan = reinterpret_cast<vec_t<std::int16_t, 2 * W>>(halves.kept & 0x7fff) > 0x7f80;
+  const u16 rounded = rounded_halves<2 * W>(halves.kept, halves.dropped, reinterpret_cast<u16>(nan));
+  return out_of_turn<2 * W>(rounded);
+}
+
 #if ROTARY_BACKEND_BF16
+template <std::size_t W>
+ROTARY_INLINE vec_t<std::uint16_t, 2 * W> narrow_results(vec_t<float, W> a, vec_t<float, W> b, native_bfloat16) {
+  if constexpr (W >= 8) {
+    vec_t<std::uint16_t, 2 * W> bits;
+    __asm__("vcvtne2ps2bf16 {%1, %2, %0|%0, %2, %1}" : "=v"(bits) : "v"(a), "v"(b));
+    return bits;
+  } else {
+    return narrow_results<W>(a, b, bfloat16());
+  }
+}
+
 template <std::size_t W>
 ROTARY_INLINE vec_t<std::uint16_t, W> narrow(vec_t<float, W> value, native_bfloat16) {
   if constexpr (W >= 8) {
