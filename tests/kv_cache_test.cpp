@@ -140,7 +140,7 @@ TEST(AppendRows, OfALargeCallHaveTheSameBits) {
   std::vector<std::vector<unsigned char>> results;
   for (const std::size_t from : {std::size_t{0}, ~std::size_t{0}}) {
     std::memset(static_cast<void*>(memory.data()), 0, memory.size() * sizeof(bfloat16));
-    const memory_habits::for_a_while meanwhile({from, from});
+    const habits::for_a_while meanwhile({from, from, from, from});
     rotary::append(view_of(k, s, s.head_dim), cache, {slots.data(), slots.size()}, step, s.how);
     const unsigned char* const bytes = reinterpret_cast<const unsigned char*>(memory.data());
     results.emplace_back(bytes, bytes + memory.size() * sizeof(bfloat16));
@@ -242,7 +242,7 @@ void expect_converted() {
   const std::vector<float> all = vector_conversions::numbers_around<float, Half>();
   backends::on_each([&](rotary::backend) {
     for (const std::size_t streams_from : {std::size_t{0}, ~std::size_t{0}}) {
-      const memory_habits::for_a_while meanwhile({streams_from, streams_from});
+      const habits::for_a_while meanwhile({streams_from, streams_from, streams_from, streams_from});
       const std::vector<Half> got = put_as_values<float, Half>(all, nullptr);
       ASSERT_GE(got.size() + 64, all.size());
       std::size_t wrong = 0;

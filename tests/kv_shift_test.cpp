@@ -261,7 +261,7 @@ TEST(ShiftLarge, WithLinesAskedForAheadHasTheSameBits) {
   for (const std::size_t from : {std::size_t{0}, ~std::size_t{0}}) {
     filled<bfloat16> cache("hnd", 4, 16, 3, 64);
     fill(cache);
-    const memory_habits::for_a_while meanwhile({from, from});
+    const habits::for_a_while meanwhile({from, from, from, from});
     rotary::shift(cache.view, slot_list::range(0, 64), of, 1000);
     results.push_back(cache.bytes());
   }

@@ -4,7 +4,7 @@
 
 #include <rotary/rotary.hpp>
 
-namespace memory_habits {
+namespace habits {
 
 /// Lasts as long as it lives.
 class for_a_while {
@@ -20,6 +20,6 @@ class for_a_while {
   rotary::detail::memory_habits before_;
 };
 
-}  // namespace memory_habits
+}  // namespace habits
 
 #endif

@@ -15,7 +15,11 @@
 
 namespace {
 
-constexpr rotary::detail::memory_habits never = {~std::size_t{0}, ~std::size_t{0}}, always = {0, 0};
+using rotary::detail::memory_habits;
+constexpr std::size_t no = memory_habits::never;
+constexpr memory_habits never;
+// All together, and those by themselves that another one hides.
+constexpr memory_habits careful_ones[] = {{0, 0, 0, 0}, {no, 0, no, no}, {no, 0, no, 0}, {no, no, 0, no}};
 
 struct shape {
   std::size_t batch, tokens, heads, head_dim, rotary_dim, offset;
@@ -43,8 +47,8 @@ class MemoryHabits : public testing::Test {
 
   // What one call leaves in and around a destination that starts `shift` numbers after a line's begin.
   static std::vector<To> result(const shape& of, const rotary::layout& how, bool head_major, std::size_t shift,
-                                const rotary::table<Row>& table, rotary::detail::memory_habits habits) {
-    const memory_habits::for_a_while meanwhile(habits);
+                                const rotary::table<Row>& table, const memory_habits& of_call) {
+    const habits::for_a_while meanwhile(of_call);
     reference::random_bits random(7);
     std::vector<From> from(of.size());
     for (From& x : from) x = static_cast<From>(static_cast<float>(random.next_unit()));
@@ -88,8 +92,11 @@ TYPED_TEST(MemoryHabits, ChangeNoBit) {
           backends::on_each([&](rotary::backend) {
             const rotary::layout layout(how, of.offset);
             const auto plain = TestFixture::result(of, layout, head_major, shift, table, never);
-            const auto careful = TestFixture::result(of, layout, head_major, shift, table, always);
-            EXPECT_EQ(0, std::memcmp(plain.data(), careful.data(), plain.size() * element));
+            for (const memory_habits& habits : careful_ones) {
+              const auto careful = TestFixture::result(of, layout, head_major, shift, table, habits);
+              EXPECT_EQ(0, std::memcmp(plain.data(), careful.data(), plain.size() * element))
+                  << "habits " << &habits - careful_ones;
+            }
           });
         }
       }
@@ -97,23 +104,33 @@ TYPED_TEST(MemoryHabits, ChangeNoBit) {
   }
 }
 
-// In place there is nothing to write past the caches, but lines to ask for: also beyond the end of the tensor.
+// In place there is nothing to write past the caches, but lines to ask for: also beyond the end of the tensor. The last
+// vectors of rows overlap those before them, and must be loaded before those are stored.
 TEST(MemoryHabitsInPlace, ChangeNoBit) {
   for (const shape& of : shapes) {
     const rotary::table<float> table(rotary::make_spectrum(of.rotary_dim, 10000.0), 64, 130900);
     for (const rotary::pairing how : {rotary::pairing::split_half, rotary::pairing::interleaved}) {
-      backends::on_each([&](rotary::backend) {
-        std::vector<float> once[2];
-        for (std::vector<float>& x : once) {
-          const memory_habits::for_a_while meanwhile(&x == &once[0] ? never : always);
+      for (const bool head_major : {false, true}) {
+        const auto rotated = [&](const memory_habits& of_call) {
+          const habits::for_a_while meanwhile(of_call);
           reference::random_bits random(8);
+          std::vector<float> x;
           for (std::size_t i = 0; i < of.size(); ++i) x.push_back(static_cast<float>(random.next_unit()));
-          rotary::rotate(rotary::bshd(x.data(), of.batch, of.tokens, of.heads, of.head_dim), table, 130901,
-                         rotary::layout(how, of.offset));
-        }
-        EXPECT_EQ(0, std::memcmp(once[0].data(), once[1].data(), of.size() * sizeof(float)))
-            << of.head_dim << " " << of.rotary_dim;
-      });
+          rotary::rotate(head_major ? rotary::bhsd(x.data(), of.batch, of.heads, of.tokens, of.head_dim)
+                                    : rotary::bshd(x.data(), of.batch, of.tokens, of.heads, of.head_dim),
+                         table, 130901, rotary::layout(how, of.offset));
+          return x;
+        };
+        backends::on_each([&](rotary::backend) {
+          const std::vector<float> plain = rotated(never);
+          for (const memory_habits& habits : careful_ones) {
+            const std::vector<float> careful = rotated(habits);
+            EXPECT_EQ(0, std::memcmp(plain.data(), careful.data(), of.size() * sizeof(float)))
+                << of.head_dim << " " << of.rotary_dim << " heads before tokens " << head_major << ", habits "
+                << &habits - careful_ones;
+          }
+        });
+      }
     }
   }
 }

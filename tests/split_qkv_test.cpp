@@ -311,7 +311,7 @@ void expect_habits_change_no_bit(pairing how) {
   std::vector<std::string> results;
   for (const std::size_t from : {std::size_t{0}, ~std::size_t{0}}) {
     std::memset(static_cast<void*>(memory.data()), 0, memory.size() * sizeof(To));
-    const memory_habits::for_a_while meanwhile({from, from});
+    const habits::for_a_while meanwhile({from, from, from, from});
     rotary::split_qkv(rotary::thd(x.data(), tokens, 8, dim), q, k, v, rows, 20, how);
     results.emplace_back(reinterpret_cast<const char*>(memory.data()), memory.size() * sizeof(To));
   }

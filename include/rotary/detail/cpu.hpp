@@ -83,27 +83,39 @@ inline void force_backend() noexcept { enable_backends(available_backends()); }
 /// From how many bytes on, read and written (in place: once), a call treats memory otherwise than the processor does by
 /// itself.
 struct memory_habits {
-  std::size_t prefetch_from;  // ask for lines ahead
-  std::size_t stream_from;    // write another tensor past the caches
+  static constexpr std::size_t never = ~std::size_t{0};
+
+  std::size_t prefetch_from = never;  // ask for lines ahead
+  std::size_t in_order_from = never;  // read each head once and in the order of addresses
+  std::size_t whole_heads_from =
+      never;                        // where tokens lie closer than heads, pass over all of them before the next head
+  std::size_t stream_from = never;  // write another tensor past the caches
 };
 
-// Measured on servers (bench/README.md): Intel Ice Lake gains from lines asked for ahead beyond the second cache, AMD
-// Zen 5 beyond the third, Zen 4 loses. Of copies that fit into the third cache, only Intel gains from going past it.
+// Measured on servers (bench/README.md). Of copies that fit into the third cache, only Intel gains from going past it.
 inline memory_habits detect_memory_habits() noexcept {
-  constexpr std::size_t megabyte = std::size_t{1} << 20, never = ~std::size_t{0};
+  constexpr std::size_t megabyte = std::size_t{1} << 20;
   constexpr std::size_t beyond_third_cache = 24 * megabyte;  // of servers, as far as one call may have it
+  memory_habits habits;
+  habits.stream_from = beyond_third_cache;
 #if ROTARY_X86
   unsigned a = 0, b = 0, c = 0, d = 0;
-  if (__get_cpuid(0, &a, &b, &c, &d)) {
-    if (b == signature_INTEL_ebx) return {2 * megabyte, 8 * megabyte};
-    const bool amd = b == signature_AMD_ebx;
-    constexpr unsigned zen5 = 0x1a;  // family: 0xf and the extended one
-    if (amd && __get_cpuid(1, &a, &b, &c, &d) && 0xf + (a >> 20 & 0xff) >= zen5) {
-      return {beyond_third_cache, beyond_third_cache};
+  if (!__get_cpuid(0, &a, &b, &c, &d)) return habits;
+  if (b == signature_INTEL_ebx) {  // Ice Lake
+    habits.prefetch_from = 2 * megabyte;
+    habits.stream_from = 8 * megabyte;
+  }
+  constexpr unsigned zen5 = 0x1a;  // family: 0xf and the extended one
+  if (b == signature_AMD_ebx && __get_cpuid(1, &a, &b, &c, &d)) {
+    if (0xf + (a >> 20 & 0xff) >= zen5) {
+      habits.prefetch_from = beyond_third_cache;
+    } else {  // Zen 4 loses by prefetching
+      habits.in_order_from = megabyte;
+      habits.whole_heads_from = beyond_third_cache;
     }
   }
 #endif
-  return {never, beyond_third_cache};
+  return habits;
 }
 
 /// Writable for tests alone, while no other thread rotates.

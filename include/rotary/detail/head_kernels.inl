@@ -2,9 +2,11 @@
 //
 // A kernel sees heads a stride apart and rows of cos and sin: one row for all inner heads, those of a token, or a row
 // for each, where they are one head of token after token. Heads that share a row are passed over block of pairs by
-// block, so that its cos and sin stay in registers (those of the largest blocks in part on the stack); heads that have
-// their own are passed over once. Where the pairs are no multiple of the lanes, the last vector overlaps the one before
-// it; in place this is right because both are loaded before either is stored.
+// block, so that its cos and sin stay in registers (those of the largest blocks in part on the stack), or once, where
+// memory asks for that; heads that have their own are passed over once. Where the pairs are no multiple of the lanes,
+// the last vector overlaps the one before it; in place this is right because both are loaded before either is stored.
+
+#include "turns.inl"
 
 template <class C>
 constexpr std::size_t widest = ROTARY_BACKEND_LANES * sizeof(float) / sizeof(C);
@@ -18,6 +20,12 @@ ROTARY_INLINE void prefetch(const From* from, std::ptrdiff_t ahead) {
   }
 }
 
+/// Loads a number of each of their lines.
+template <class From>
+ROTARY_INLINE void touch(const From* from, std::size_t count) {
+  for (std::size_t i = 0; i < count; i += 64 / sizeof(From)) touch_line(from + i);
+}
+
 /// Asks for a token's row while the heads of the one before it are rotated: tables are often not in the near caches.
 template <class C>
 ROTARY_INLINE void prefetch_row(const C* cos, const C* sin, std::size_t pairs) {
@@ -28,143 +36,127 @@ ROTARY_INLINE void prefetch_row(const C* cos, const C* sin, std::size_t pairs) {
   }
 }
 
-template <class V, class From, class To>
-ROTARY_INLINE void rotate_halves(const From* from, To* to, std::size_t half, V c, V s) {
-  const V a = in_register(V::load(from)), b = in_register(V::load(from + half));
-  multiply_subtract(a, c, b, s).store(to);
-  multiply_add(b, c, a, s).store(to + half);
-}
-
-/// The cos and sin of a block: of `Vectors` whole vectors of pairs from `first` on, then, if Tail, of the last of the
-/// row, which begins at `tail`.
-template <class V, std::size_t Vectors, bool Tail>
-struct half_factors {
-  static constexpr std::size_t all = Vectors + (Tail ? 1 : 0);
-  V c[all], s[all];
-
-  template <class C>
-  ROTARY_INLINE void load(const C* cos, const C* sin, std::size_t first, std::size_t tail) {
-    ROTARY_UNROLL
-    for (std::size_t k = 0; k < all; ++k) {
-      const std::size_t pair = k < Vectors ? first + k * V::size : tail;
-      c[k] = in_register(V::load_row(cos + pair));
-      s[k] = in_register(V::load_row(sin + pair));
-    }
-  }
-
-  /// Rotates the block of the head at x.
-  template <class From, class To, class C>
-  ROTARY_INLINE void rotate(const head_grid<From, To, C>& x, std::size_t first, std::size_t tail) const {
-    const From* const from = x.from + first;
-    To* const to = x.to + first;
-    if (x.ahead != 0) {
-      prefetch<Vectors * V::size>(from, x.ahead);
-      prefetch<Vectors * V::size>(from + x.half, x.ahead);
-    }
-    V last_a{}, last_b{};
-    if constexpr (Tail) {
-      last_a = V::load(x.from + tail);
-      last_b = V::load(x.from + tail + x.half);
-    }
-    ROTARY_UNROLL
-    for (std::size_t k = 0; k < Vectors; ++k) {
-      rotate_halves<V>(from + k * V::size, to + k * V::size, x.half, c[k], s[k]);
-    }
-    if constexpr (Tail) {
-      multiply_subtract(last_a, c[Vectors], last_b, s[Vectors]).store(x.to + tail);
-      multiply_add(last_b, c[Vectors], last_a, s[Vectors]).store(x.to + tail + x.half);
-    }
-  }
-};
-
-/// What turns V::size interleaved channels. Twins hold first and second members apart already; plain lanes are
-/// multiplied twice, once with each member in both places of its pair.
-template <class V>
-struct turn;
-
-template <class C, std::size_t W>
-struct turn<lanes<C, W>> {
-  lanes<C, W> even, odd;
-
-  ROTARY_INLINE void load(const C* cos, const C* sin) { interleaved_factors(cos, sin, even, odd); }
-  ROTARY_INLINE lanes<C, W> apply(lanes<C, W> loaded) const {
-    const lanes<C, W> x = in_register(loaded);
-    return multiply_add(duplicate_even(x), even, duplicate_odd(x), odd);
-  }
-};
-
-template <std::size_t W>
-struct turn<twin<W>> {
-  lanes<float, W> c, s;
-
-  ROTARY_INLINE void load(const float* cos, const float* sin) {
-    c = load_row_of_twin<W>(cos);
-    s = load_row_of_twin<W>(sin);
-  }
-  ROTARY_INLINE twin<W> apply(twin<W> x) const {
-    const lanes<float, W> a = {x.even}, b = {x.odd};
-    return {multiply_subtract(a, c, b, s).v, multiply_add(b, c, a, s).v};
-  }
-};
-
-template <class V>
-struct turn<two<V>> {
-  turn<V> low, high;
-
-  template <class C>
-  ROTARY_INLINE void load(const C* cos, const C* sin) {
-    low.load(cos, sin);
-    high.load(cos + V::size / 2, sin + V::size / 2);
-  }
-  ROTARY_INLINE two<V> apply(two<V> x) const { return {low.apply(x.low), high.apply(x.high)}; }
-};
-
-/// As half_factors, but a vector holds V::size channels, and `first` and `tail` count channels.
-template <class V, std::size_t Vectors, bool Tail>
-struct turns {
-  static constexpr std::size_t all = Vectors + (Tail ? 1 : 0);
-  turn<V> at[all];
-
-  template <class C>
-  ROTARY_INLINE void load(const C* cos, const C* sin, std::size_t first, std::size_t tail) {
-    ROTARY_UNROLL
-    for (std::size_t k = 0; k < all; ++k) {
-      const std::size_t pair = (k < Vectors ? first + k * V::size : tail) / 2;
-      at[k].load(cos + pair, sin + pair);
-    }
-  }
-
-  template <class From, class To, class C>
-  ROTARY_INLINE void rotate(const head_grid<From, To, C>& x, std::size_t first, std::size_t tail) const {
-    const From* const from = x.from + first;
-    To* const to = x.to + first;
-    if (x.ahead != 0) prefetch<Vectors * V::size>(from, x.ahead);
-    V last{};
-    if constexpr (Tail) last = at[Vectors].apply(V::load(x.from + tail));
-    ROTARY_UNROLL
-    for (std::size_t k = 0; k < Vectors; ++k) at[k].apply(V::load(from + k * V::size)).store(to + k * V::size);
-    if constexpr (Tail) last.store(x.to + tail);
-  }
-};
-
-template <class V, std::size_t Vectors, bool Tail, pairing P>
-using factors = std::conditional_t<P == pairing::split_half, half_factors<V, Vectors, Tail>, turns<V, Vectors, Tail>>;
-
-/// The channels of a head, or pairs of them, that one load takes `V::size` of.
+/// How many places a row has.
 template <pairing P, class From, class To, class C>
 ROTARY_INLINE std::size_t run_of(const head_grid<From, To, C>& x) {
   return P == pairing::interleaved ? 2 * x.pairs : x.pairs;
 }
 
-/// A block of all inner heads. OwnRows: each head has its row, so that the factors are loaded again for each.
-template <bool OwnRows, class V, std::size_t Vectors, bool Tail, pairing P, class From, class To, class C>
+/// From so many bytes between the halves of a head on, prefetchers of AMD Zen 4 do not follow loads from both in turn.
+constexpr std::size_t far_halves = 512;
+
+/// Asks for the lines of a block of `Count` places of a head, as far as the grid wants that.
+template <std::size_t Count, pairing P, class From, class To, class C>
+ROTARY_INLINE void ask_for_block(const head_grid<From, To, C>& x, std::size_t first) {
+  constexpr bool halves = P == pairing::split_half;
+  if (x.ahead != 0) {
+    prefetch<Count>(x.from + first, x.ahead);
+    if constexpr (halves) prefetch<Count>(x.from + first + x.half, x.ahead);
+  }
+  if constexpr (halves && Count * sizeof(From) >= far_halves) {
+    if (x.in_order) touch(x.from, 2 * x.half);
+  }
+}
+
+/// A block of all inner heads, whose cos and sin stay in registers: of `Vectors` whole vectors from `first` on, then,
+/// if Tail, the last of the row.
+template <class V, std::size_t Vectors, bool Tail, pairing P, class From, class To, class C>
 ROTARY_INLINE void rotate_block(head_grid<From, To, C> x, std::size_t first) {
   const std::size_t tail = run_of<P>(x) - V::size;
-  factors<V, Vectors, Tail, P> by;
-  by.load(x.cos, x.sin, first, tail);
+  turn<V, P> at[Vectors], of_tail;
+  ROTARY_UNROLL
+  for (std::size_t k = 0; k < Vectors; ++k) at[k].load(x.cos, x.sin, first + k * V::size);
+  if constexpr (Tail) of_tail.load(x.cos, x.sin, tail);
   for (std::size_t left = x.inner.count; left != 0; --left, x.step(x.inner)) {
-    if constexpr (OwnRows) by.load(x.cos, x.sin, first, tail);
-    by.rotate(x, first, tail);
+    ask_for_block<Vectors * V::size, P>(x, first);
+    typename turn<V, P>::result tail_result{};
+    if constexpr (Tail) tail_result = of_tail.of(x.from + tail, x.half);
+    const From* const from = x.from + first;  // addresses that differ by constants from here on
+    To* const to = x.to + first;
+    ROTARY_UNROLL
+    for (std::size_t k = 0; k < Vectors; ++k) {
+      turn<V, P>::store(at[k].of(from + k * V::size, x.half), to + k * V::size, x.half);
+    }
+    if constexpr (Tail) turn<V, P>::store(tail_result, x.to + tail, x.half);
+  }
+}
+
+// Blocks of the largest power of two first; the last one takes the tail with it, since that must not meet a vector
+// which an earlier block has stored.
+template <class V, std::size_t Vectors, pairing P, class From, class To, class C>
+ROTARY_INLINE void rotate_blocks(const head_grid<From, To, C>& x, std::size_t first, std::size_t vectors, bool tail) {
+  for (; vectors > Vectors || (vectors == Vectors && !tail); vectors -= Vectors, first += Vectors * V::size) {
+    rotate_block<V, Vectors, false, P>(x, first);
+  }
+  if (vectors == 0) return;
+  if (vectors != Vectors) {
+    if constexpr (Vectors > 1) rotate_blocks<V, Vectors / 2, P>(x, first, vectors, tail);
+  } else {
+    rotate_block<V, Vectors, true, P>(x, first);
+  }
+}
+
+/// One pass over the inner heads, with cos and sin from the stack: slower than blocks in the caches, faster beyond.
+template <class V, pairing P, class From, class To, class C>
+ROTARY_INLINE void rotate_in_one_pass(const head_grid<From, To, C>& x) {
+  constexpr std::size_t room = 32;  // vectors; longer rows take more passes
+  turn<V, P> at[room + 1];
+  const std::size_t run = run_of<P>(x), tail = run - V::size;
+  std::size_t left = run / V::size;
+  for (std::size_t first = 0; left != 0; first += room * V::size) {
+    const std::size_t vectors = left < room ? left : room;
+    left -= vectors;
+    const bool tailed = left == 0 && run % V::size != 0;
+    for (std::size_t k = 0; k < vectors; ++k) at[k].load(x.cos, x.sin, first + k * V::size);
+    if (tailed) at[vectors].load(x.cos, x.sin, tail);
+    head_grid<From, To, C> head = x;
+    for (std::size_t heads = x.inner.count; heads != 0; --heads, head.step(head.inner)) {
+      if (P == pairing::split_half && head.half * sizeof(From) >= far_halves) touch(head.from, 2 * head.half);
+      typename turn<V, P>::result tail_result{};
+      if (tailed) tail_result = at[vectors].of(head.from + tail, head.half);
+      for (std::size_t k = 0; k < vectors; ++k) {
+        const std::size_t place = first + k * V::size;
+        turn<V, P>::store(at[k].of(head.from + place, head.half), head.to + place, head.half);
+      }
+      if (tailed) turn<V, P>::store(tail_result, head.to + tail, head.half);
+    }
+  }
+}
+
+/// Heads that have a row each: one vector after the other.
+template <class V, pairing P, class From, class To, class C>
+ROTARY_INLINE void rotate_own_rows(head_grid<From, To, C> x) {
+  const std::size_t run = run_of<P>(x), tail = run - V::size;
+  const bool tailed = run % V::size != 0;
+  for (std::size_t left = x.inner.count; left != 0; --left, x.step(x.inner)) {
+    turn<V, P> by;
+    typename turn<V, P>::result at_tail{};
+    if (tailed) {
+      by.load(x.cos, x.sin, tail);
+      at_tail = by.of(x.from + tail, x.half);
+    }
+    for (std::size_t place = 0; place + V::size <= run; place += V::size) {
+      by.load(x.cos, x.sin, place);
+      turn<V, P>::store(by.of(x.from + place, x.half), x.to + place, x.half);
+    }
+    if (tailed) turn<V, P>::store(at_tail, x.to + tail, x.half);
+  }
+}
+
+/// The same for rows that blocks of `Vectors` vectors fill.
+template <class V, std::size_t Vectors, pairing P, class From, class To, class C>
+ROTARY_INLINE void rotate_own_blocks(head_grid<From, To, C> x) {
+  const std::size_t run = run_of<P>(x);
+  for (std::size_t left = x.inner.count; left != 0; --left, x.step(x.inner)) {
+    for (std::size_t first = 0; first < run; first += Vectors * V::size) {
+      ROTARY_UNROLL
+      for (std::size_t k = 0; k < Vectors; ++k) {
+        const std::size_t place = first + k * V::size;
+        turn<V, P> by;
+        by.load(x.cos, x.sin, place);
+        turn<V, P>::store(by.of(x.from + place, x.half), x.to + place, x.half);
+      }
+    }
   }
 }
 
@@ -211,21 +203,6 @@ ROTARY_INLINE void rotate_scalar(head_grid<From, To, C> x) {
   }
 }
 
-// Blocks of the largest power of two first; the last one takes the tail with it, since that must not meet a vector
-// which an earlier block has stored. `first` and V::size count pairs under split_half, channels under interleaved.
-template <bool OwnRows, class V, std::size_t Vectors, pairing P, class From, class To, class C>
-ROTARY_INLINE void rotate_blocks(head_grid<From, To, C> x, std::size_t first, std::size_t vectors, bool tail) {
-  for (; vectors > Vectors || (vectors == Vectors && !tail); vectors -= Vectors, first += Vectors * V::size) {
-    rotate_block<OwnRows, V, Vectors, false, P>(x, first);
-  }
-  if (vectors == 0) return;
-  if (vectors != Vectors) {
-    if constexpr (Vectors > 1) rotate_blocks<OwnRows, V, Vectors / 2, P>(x, first, vectors, tail);
-  } else {
-    rotate_block<OwnRows, V, Vectors, true, P>(x, first);
-  }
-}
-
 /// The next narrower vector: half the lanes, then from twins to plain lanes, down to 16 bytes.
 template <class V>
 struct narrower {
@@ -239,57 +216,43 @@ template <std::size_t W>
 struct narrower<twin<W>> {
   using type = std::conditional_t<W >= 8, twin<W / 2>, lanes<float, W>>;
 };
-
 template <class V>
 struct narrower<two<V>> {
   using type = V;
 };
 
 template <bool OwnRows, class V, std::size_t Vectors, pairing Read, pairing Write, class From, class To, class C>
-ROTARY_INLINE void rotate_by_width(head_grid<From, To, C> x) {
+ROTARY_INLINE void rotate_by_width(const head_grid<From, To, C>& x) {
   if constexpr (std::is_void<V>::value) {
     rotate_scalar<Read, Write>(x);
   } else {
-    const std::size_t run = Read == Write && Read == pairing::interleaved ? 2 * x.pairs : x.pairs;
+    const std::size_t run = Read == Write ? run_of<Read>(x) : x.pairs;
     if (run < V::size) {
       rotate_by_width<OwnRows, typename narrower<V>::type, 1, Read, Write>(x);
-    } else if constexpr (Read == Write) {
-      rotate_blocks<OwnRows, V, Vectors, Read>(x, 0, run / V::size, run % V::size != 0);
-    } else {
+    } else if constexpr (Read != Write) {
       std::size_t first = 0;
       for (; first + V::size <= run; first += V::size) change_pairing_block<OwnRows, V, Read>(x, first);
       if (first < run) change_pairing_block<OwnRows, V, Read>(x, run - V::size);
+    } else if constexpr (OwnRows) {
+      rotate_own_rows<V, Read>(x);
+    } else {
+      rotate_blocks<V, Vectors, Read>(x, 0, run / V::size, run % V::size != 0);
     }
   }
 }
 
-// The usual heads, whose pairs fill whole blocks. A function of its own, since compilers prepare for every loop of a
-// function before its first: the calls for few heads would pay for tails that they do not have.
+// Heads that blocks of one size fill. A function for each, since compilers prepare for every loop of a function before
+// its first: calls for few heads would pay for the others.
 template <bool OwnRows, class V, std::size_t Vectors, pairing P, class From, class To, class C>
 ROTARY_NOINLINE void rotate_whole_blocks(const head_grid<From, To, C>& grid) {
-  const std::size_t run = run_of<P>(grid);
   head_grid<From, To, C> x = grid;
-  if constexpr (OwnRows) {  // nothing is shared, so that each head is passed over once
-    x.ahead = 0;
-    for (std::size_t left = grid.outer.count; left != 0; --left, x.step(x.outer)) {
-      head_grid<From, To, C> head = x;
-      for (std::size_t heads = x.inner.count; heads != 0; --heads, head.step(head.inner)) {
-        for (std::size_t first = 0; first < run; first += Vectors * V::size) {
-          ROTARY_UNROLL
-          for (std::size_t k = 0; k < Vectors; ++k) {
-            factors<V, 1, false, P> by;
-            by.load(head.cos, head.sin, first + k * V::size, 0);
-            by.rotate(head, first + k * V::size, 0);
-          }
-        }
-      }
-    }
-  } else {
-    for (std::size_t left = grid.outer.count; left != 0; --left, x.step(grid.outer)) {
+  for (std::size_t left = grid.outer.count; left != 0; --left, x.step(x.outer)) {
+    if constexpr (OwnRows) {
+      rotate_own_blocks<V, Vectors, P>(x);
+    } else {
       if (left > 1) prefetch_row(x.cos + grid.outer.row, x.sin + grid.outer.row, x.pairs);
-      for (std::size_t first = 0; first < run; first += Vectors * V::size) {
-        rotate_block<false, V, Vectors, false, P>(x, first);
-      }
+      const std::size_t run = run_of<P>(grid);
+      for (std::size_t first = 0; first < run; first += Vectors * V::size) rotate_block<V, Vectors, false, P>(x, first);
     }
   }
 }
@@ -302,12 +265,18 @@ ROTARY_NOINLINE void rotate_parts(const head_grid<From, To, C>& grid) {
   rotate_by_width<OwnRows, V, Vectors, Read, Write>(x);
 }
 
+template <class V, pairing P, class From, class To, class C>
+ROTARY_NOINLINE void rotate_all_in_one_pass(const head_grid<From, To, C>& grid) {
+  head_grid<From, To, C> x = grid;
+  for (std::size_t left = grid.outer.count; left != 0; --left, x.step(grid.outer)) rotate_in_one_pass<V, P>(x);
+}
+
 /// True after rotating heads that blocks of one size fill, at most `Vectors` vectors; the largest that do. ByOnes: of
 /// one vector, too, however many passes over the heads that takes.
 template <bool OwnRows, bool ByOnes, class V, std::size_t Vectors, pairing P, class From, class To, class C>
 ROTARY_INLINE bool rotated_in_whole_blocks(const head_grid<From, To, C>& grid) {
-  const std::size_t run = run_of<P>(grid);
-  if (run % (Vectors * V::size) == 0 && (Vectors > 1 || ByOnes || run == V::size)) {
+  const std::size_t run = run_of<P>(grid), block = Vectors * V::size;
+  if (run % block == 0 && (Vectors > 1 || ByOnes || run == V::size) && (OwnRows || !grid.in_order || run == block)) {
     rotate_whole_blocks<OwnRows, V, Vectors, P>(grid);
     return true;
   }
@@ -326,10 +295,12 @@ ROTARY_INLINE void rotate_by_type(const head_grid<From, To, C>& grid) {
   constexpr std::size_t vectors = channels / (twins || stores_two ? 2 : 1);
   if constexpr (Read == Write) {
     constexpr bool streams = !std::is_same<To, format_to_store<To>>::value;
-    constexpr bool by_ones = OwnRows || streams;
-    if (rotated_in_whole_blocks<OwnRows, by_ones, V, vectors, Read>(grid)) return;
+    if (rotated_in_whole_blocks < OwnRows, OwnRows || streams, V, vectors, Read > (grid)) return;
+    if constexpr (!OwnRows) {
+      if (grid.in_order && run_of<Read>(grid) >= V::size) return rotate_all_in_one_pass<V, Read>(grid);
+    }
   }
-  constexpr std::size_t most = OwnRows ? 2 : vectors < 4 ? vectors : 4;
+  constexpr std::size_t most = vectors < 4 ? vectors : 4;
   head_grid<From, To, C> x = grid;
   for (std::size_t left = grid.outer.count; left != 0; --left, x.step(grid.outer)) {
     rotate_parts<OwnRows, V, most, Read, Write>(x);
@@ -341,7 +312,7 @@ template <pairing Read, pairing Write, class Stored, class From, class To, class
 void rotate_heads(const head_grid<From, To, C>& x) {
   if constexpr (!std::is_same<Stored, To>::value) {
     const head_grid<From, Stored, C> stored = {
-        x.from, reinterpret_cast<Stored*>(x.to), x.cos, x.sin, x.inner, x.outer, x.pairs, x.half, x.ahead};
+        x.from, reinterpret_cast<Stored*>(x.to), x.cos, x.sin, x.inner, x.outer, x.pairs, x.half, x.ahead, x.in_order};
     rotate_heads<Read, Write, Stored>(stored);
   } else if (x.inner.row == 0) {
     rotate_by_type<false, Read, Write>(x);

@@ -51,6 +51,8 @@ struct rotation_job {
   bool plain_rows = false;         // pair_step 1, factors 1: a row of the compute type serves as it is
   bool copies_outside = false;     // out of place, and channels lie outside the rotated block
   bool ahead = false;              // prefetch
+  bool in_order = false;           // read each head once and in the order of addresses
+  bool whole_heads = false;        // where tokens lie closer than heads, pass over all of them before the next head
   bool streams = false;            // write past the caches
 };
 

@@ -5,7 +5,6 @@
 #else
 #  include "lanes_portable.inl"
 #endif
-#include "two_vectors.inl"
 #include "head_kernels.inl"
 #if !ROTARY_BACKEND_FP16  // rows are made in double
 #  include "row_merge.inl"

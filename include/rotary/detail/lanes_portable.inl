@@ -7,6 +7,7 @@ struct vec_t {
 };
 
 ROTARY_INLINE void prefetch_line(std::uintptr_t) {}
+ROTARY_INLINE void touch_line(const void*) {}
 
 template <class C, std::size_t W>
 struct lanes {

@@ -152,7 +152,8 @@ ROTARY_INLINE void rotate_plain_token(const tensor_view<From>& from, const tenso
       {1, 0, 0, 0},
       rows.pairs,
       rows.pairs,
-      0};
+      0,
+      false};
   kernels_for<TwoTensors, read, written, Row, Row>(how).rotate(heads);
 }
 

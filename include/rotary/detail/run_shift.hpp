@@ -19,7 +19,7 @@ void rotate_slots(const cache_shape& cache, rotation_job job, const token_runs& 
     quantised_piece<T> floats(cache, first, end - first);
     const auto kernels = kernels_for<false, float, float, Row, C>(job.how);
     job.how.offset -= first;
-    job.ahead = false;
+    job.ahead = job.in_order = false;
     runs.each(cache.places.heads, part, [&](const token_run& run) {
       each_piece(run, end - first, [&](const token_run& piece) {
         floats.unpack(piece);

@@ -43,6 +43,7 @@ struct split_output {
     all.to.heads = packed_heads;
     choose_memory_habits(all, false);
     job.ahead = all.ahead;
+    job.in_order = all.in_order;
     job.streams = all.streams;
   }
 };

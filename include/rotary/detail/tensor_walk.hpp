@@ -73,7 +73,8 @@ class tensor_walk {
               heads_inside ? of_tokens : of_heads,
               job_.table.pairs,
               job_.table.pairs,
-              0};
+              0,
+              job_.in_order};
     head_axis& tokens = heads_inside ? x.outer : x.inner;
     const std::size_t most = most_tokens(heads_inside);
     if (job_.ahead) x.ahead = distance_ahead(x, end - begin);
@@ -109,7 +110,7 @@ class tensor_walk {
   std::size_t most_tokens(bool heads_inside) const {
     const bool prepares = !job_.plain_rows || !std::is_same<Row, C>::value;
     if (heads_inside) return prepares ? 1 : static_cast<std::size_t>(-1);
-    if (job_.table.row_stride == 0 && !prepares) return static_cast<std::size_t>(-1);
+    if (!prepares && (job_.whole_heads || job_.table.row_stride == 0)) return static_cast<std::size_t>(-1);
     const std::size_t room = prepares ? prepared_room : (std::size_t{1} << 14) / (2 * sizeof(Row));
     return room > job_.table.pairs ? room / (job_.table.pairs + 1) : 1;
   }

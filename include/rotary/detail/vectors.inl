@@ -41,6 +41,10 @@ ROTARY_INLINE void write_bits(streamed<T>* to, V bits) {
 }
 
 ROTARY_INLINE void prefetch_line(std::uintptr_t address) { __builtin_prefetch(reinterpret_cast<const void*>(address)); }
+/// A load, whose result nothing needs.
+ROTARY_INLINE void touch_line(const void* at) {
+  __asm__ volatile("" : : "r"(static_cast<unsigned>(*static_cast<const unsigned char*>(at))));
+}
 
 template <std::size_t W>
 ROTARY_INLINE vec_t<std::uint32_t, W> select(vec_t<std::int32_t, W> condition, vec_t<std::uint32_t, W> yes,
