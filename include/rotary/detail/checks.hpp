@@ -234,7 +234,7 @@ inline void choose_memory_habits(rotation_job& job, bool in_place) {
   const memory_habits& habits = memory_habits_in_use();
   job.ahead = bytes >= static_cast<double>(habits.prefetch_from);
   job.in_order = bytes >= static_cast<double>(habits.in_order_from);
-  job.whole_heads = bytes >= static_cast<double>(habits.whole_heads_from);
+  job.by_address = bytes >= static_cast<double>(habits.by_address_from);
   if (in_place || job.how.pairing != job.how.stored || bytes < static_cast<double>(habits.stream_from)) return;
   constexpr std::size_t line = 64;  // bytes, of a cache line and of the widest vector
   const std::size_t places = (job.how.offset | job.table.pairs | absolute(to.batch_stride) | absolute(to.token_stride) |

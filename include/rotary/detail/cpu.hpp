@@ -85,11 +85,10 @@ inline void force_backend() noexcept { enable_backends(available_backends()); }
 struct memory_habits {
   static constexpr std::size_t never = ~std::size_t{0};
 
-  std::size_t prefetch_from = never;  // ask for lines ahead
-  std::size_t in_order_from = never;  // read each head once and in the order of addresses
-  std::size_t whole_heads_from =
-      never;                        // where tokens lie closer than heads, pass over all of them before the next head
-  std::size_t stream_from = never;  // write another tensor past the caches
+  std::size_t prefetch_from = never;    // ask for lines ahead
+  std::size_t in_order_from = never;    // read each head once and in the order of addresses
+  std::size_t by_address_from = never;  // go through a tensor in the order of addresses, not of heads or of q, k and v
+  std::size_t stream_from = never;      // write another tensor past the caches
 };
 
 // Measured on servers (bench/README.md). Of copies that fit into the third cache, only Intel gains from going past it.
@@ -110,8 +109,9 @@ inline memory_habits detect_memory_habits() noexcept {
     if (0xf + (a >> 20 & 0xff) >= zen5) {
       habits.prefetch_from = beyond_third_cache;
     } else {  // Zen 4 loses by prefetching
+      habits.stream_from = 8 * megabyte;
       habits.in_order_from = megabyte;
-      habits.whole_heads_from = beyond_third_cache;
+      habits.by_address_from = 32 * megabyte;  // the third cache
     }
   }
 #endif

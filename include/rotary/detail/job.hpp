@@ -52,7 +52,7 @@ struct rotation_job {
   bool copies_outside = false;     // out of place, and channels lie outside the rotated block
   bool ahead = false;              // prefetch
   bool in_order = false;           // read each head once and in the order of addresses
-  bool whole_heads = false;        // where tokens lie closer than heads, pass over all of them before the next head
+  bool by_address = false;         // go through the tensor in the order of addresses
   bool streams = false;            // write past the caches
 };
 

@@ -64,7 +64,7 @@ class tensor_walk {
     const head_axis of_heads = {heads, job_.from.head_stride, job_.to.head_stride, 0};
     const head_axis of_tokens = {1, job_.from.token_stride, job_.to.token_stride, 0};
     const bool closer = absolute(of_heads.from) <= absolute(of_tokens.from);
-    const bool heads_inside = end - begin == 1 || (heads > 1 && (closer || !by_address()));
+    const bool heads_inside = end - begin == 1 || (heads > 1 && (closer || !tokens_first()));
     grid x = {reinterpret_cast<const From*>(job_.from.address) + job_.from.at(b, begin, h) + job_.how.offset,
               reinterpret_cast<To*>(job_.to.address) + job_.to.at(b, begin, h) + job_.how.offset,
               nullptr,
@@ -100,7 +100,7 @@ class tensor_walk {
   /// True if tokens that lie closer together than heads come before them. Unless they share a row, that loads it again
   /// for each head, which is dear where more is to be done than to load it; heads before tokens leave the order of
   /// memory, which lines that are asked for ahead make up for.
-  bool by_address() const {
+  bool tokens_first() const {
     if (job_.table.row_stride == 0) return true;
     return job_.how.pairing == pairing::split_half && !is_twin<From, To, C> && !job_.ahead;
   }
@@ -110,7 +110,7 @@ class tensor_walk {
   std::size_t most_tokens(bool heads_inside) const {
     const bool prepares = !job_.plain_rows || !std::is_same<Row, C>::value;
     if (heads_inside) return prepares ? 1 : static_cast<std::size_t>(-1);
-    if (!prepares && (job_.whole_heads || job_.table.row_stride == 0)) return static_cast<std::size_t>(-1);
+    if (!prepares && (job_.by_address || job_.table.row_stride == 0)) return static_cast<std::size_t>(-1);
     const std::size_t room = prepares ? prepared_room : (std::size_t{1} << 14) / (2 * sizeof(Row));
     return room > job_.table.pairs ? room / (job_.table.pairs + 1) : 1;
   }
