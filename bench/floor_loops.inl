@@ -110,6 +110,47 @@ void halve(const void* source, void* destination, std::size_t bytes) {
 // Two bfloat16 in each 32-bit lane; rounding to nearest even by integers (finite numbers only).
 FLOOR_INLINE words round_bf16(words v) { return v + 0x7fffu + ((v >> 16) & 1u); }
 
+// Floats to bfloat16: two vectors read and converted, one written.
+#if FLOOR_BF16
+FLOOR_INLINE words narrow_two(words a, words b) {
+  words both;
+  __asm__("vcvtne2ps2bf16 %1, %2, %0" : "=v"(both) : "v"(a), "v"(b));
+  return both;
+}
+#elif FLOOR_BYTES == 32
+FLOOR_INLINE words narrow_two(words a, words b) {
+  words both = round_bf16(a) >> 16;
+  const words second = round_bf16(b) >> 16;
+  __asm__("vpackusdw %1, %0, %0\n\tvpermq $0xd8, %0, %0" : "+x"(both) : "x"(second));
+  return both;
+}
+#else
+FLOOR_INLINE words narrow_two(words a, words b) {
+  const half_shorts low = __builtin_convertvector(round_bf16(a) >> 16, half_shorts);
+  const half_shorts high = __builtin_convertvector(round_bf16(b) >> 16, half_shorts);
+  words both;
+  std::memcpy(&both, &low, sizeof low);
+  std::memcpy(reinterpret_cast<char*>(&both) + sizeof low, &high, sizeof high);
+  return both;
+}
+#endif
+
+template <bool Stream>
+void narrow(const void* source, void* destination, std::size_t bytes) {
+  const char* const from = static_cast<const char*>(source);
+  char* const to = static_cast<char*>(destination);
+  for (std::size_t i = 0; i < bytes; i += 2 * pass) {
+    FLOOR_UNROLL
+    for (std::size_t k = 0; k < vectors; ++k) {
+      const char* const at = from + i + 2 * k * FLOOR_BYTES;
+      const words v = narrow_two(load<words>(at), load<words>(at + FLOOR_BYTES));
+      char* const there = to + i / 2 + k * FLOOR_BYTES;
+      Stream ? stream(there, v) : store<words>(there, v);
+    }
+  }
+  if (Stream) finish_stream();
+}
+
 inline void convert_bf16_by_integers(void* data, std::size_t bytes) {
   char* const x = static_cast<char*>(data);
   for (std::size_t i = 0; i < bytes; i += pass) {
@@ -232,6 +273,12 @@ inline void add_halving_copies(std::vector<copy_floor>& to) {
 #if defined(__x86_64__)
   to.push_back({"copy 4:2, " FLOOR_NAME ", non-temporal", halve<true, 0>});
   to.push_back({"copy 4:2, " FLOOR_NAME ", non-temporal, prefetch", halve<true, ahead>});
+#endif
+}
+inline void add_converting_copies(std::vector<copy_floor>& to) {
+  to.push_back({"convert 4:2, " FLOOR_NAME, narrow<false>});
+#if defined(__x86_64__)
+  to.push_back({"convert 4:2, " FLOOR_NAME ", non-temporal", narrow<true>});
 #endif
 }
 inline void add_convert_bf16(std::vector<in_place_floor>& to) {

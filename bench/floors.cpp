@@ -140,4 +140,16 @@ std::vector<copy_floor> halving_copies() {
   return all;
 }
 
+std::vector<copy_floor> converting_copies() {
+  std::vector<copy_floor> all;
+#if defined(__x86_64__)
+  if (has_bf16() && has_512()) {
+    bits512_bf16::add_converting_copies(all);
+    return all;
+  }
+#endif
+  FLOOR_VARIANTS(all, add_converting_copies);
+  return all;
+}
+
 }  // namespace bench

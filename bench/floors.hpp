@@ -27,7 +27,8 @@ std::vector<in_place_floor> flip_signs();     ///< load, xor, store: the traffic
 std::vector<in_place_floor> convert_bf16();   ///< bfloat16 -> float -> bfloat16
 std::vector<in_place_floor> convert_f16();    ///< float16 -> float -> float16; empty where the CPU cannot
 std::vector<copy_floor> copies();             ///< writes what it reads
-std::vector<copy_floor> halving_copies();     ///< writes 2 bytes for 4 read: float -> bfloat16
+std::vector<copy_floor> halving_copies();     ///< writes 2 bytes for 4 read
+std::vector<copy_floor> converting_copies();  ///< the same, but float -> bfloat16
 
 }  // namespace bench
 

@@ -34,10 +34,10 @@ struct memory_pair {
     return m;
   }
 
-  /// Copies of all of it.
-  std::vector<std::size_t> add_floors(group& g, const measurement& like) const {
+  /// Loops over all of it.
+  std::vector<std::size_t> add(group& g, const measurement& like, const std::vector<copy_floor>& loops) const {
     std::vector<std::size_t> floors;
-    for (const copy_floor& floor : sizeof(To) == sizeof(float) ? copies() : halving_copies()) {
+    for (const copy_floor& floor : loops) {
       measurement m = like;
       m.name = floor.name;
       m.calls = [=, pair = *this](std::size_t calls) {
@@ -50,6 +50,24 @@ struct memory_pair {
 };
 
 template <class To>
+constexpr bool converts = sizeof(To) != sizeof(float);
+
+template <class To>
+std::vector<copy_floor> copies_to() {
+  return converts<To> ? halving_copies() : copies();
+}
+
+/// The comparison, and for orientation the same against loops that convert as well.
+void compare(group& g, comparison c, const std::vector<std::size_t>& converting) {
+  g.comparisons.push_back(c);
+  if (converting.empty()) return;
+  c.name += ", against conversion";
+  c.floors = converting;
+  c.limit = 0;
+  g.comparisons.push_back(c);
+}
+
+template <class To>
 group copying(std::size_t tokens) {
   shape s;
   s.tokens = tokens;
@@ -58,7 +76,9 @@ group copying(std::size_t tokens) {
   const memory_pair<To> memory(s.elements());
   if (memory.from == nullptr) return g;
   const measurement like = memory.like(tokens, (s.q_heads + s.k_heads) * s.rotary_dim);
-  const std::vector<std::size_t> floors = memory.add_floors(g, like);
+  const std::vector<std::size_t> floors = memory.add(g, like, copies_to<To>());
+  const std::vector<std::size_t> converting =
+      memory.add(g, like, converts<To> ? converting_copies() : std::vector<copy_floor>());
   const query_and_key<float> source = dense<float>(memory.from, s);
   const query_and_key<To> destination = dense<To>(memory.to, s);
   for (const rotary::pairing how : pairings) {
@@ -70,7 +90,7 @@ group copying(std::size_t tokens) {
     c.measured = g.add(std::move(m));
     c.floors = floors;
     c.limit = 1.1;
-    g.comparisons.push_back(c);
+    compare(g, c, converting);
   }
   return g;
 }
@@ -84,7 +104,9 @@ group splitting(std::size_t tokens) {
   const memory_pair<To> memory(tokens * token);
   if (memory.from == nullptr) return g;
   const measurement like = memory.like(tokens, (query_heads + key_heads) * dim);
-  const std::vector<std::size_t> floors = memory.add_floors(g, like);
+  const std::vector<std::size_t> floors = memory.add(g, like, copies_to<To>());
+  const std::vector<std::size_t> converting =
+      memory.add(g, like, converts<To> ? converting_copies() : std::vector<copy_floor>());
   const auto packed = rotary::thd(static_cast<const float*>(memory.from), tokens, all_heads, dim);
   To* const k_memory = memory.to + tokens * query_heads * dim;
   const auto q = rotary::thd(memory.to, tokens, query_heads, dim);
@@ -102,7 +124,7 @@ group splitting(std::size_t tokens) {
     c.measured = g.add(std::move(m));
     c.floors = floors;
     c.limit = 1.1;
-    g.comparisons.push_back(c);
+    compare(g, c, converting);
   }
   return g;
 }

@@ -1,4 +1,5 @@
 #include "cases.hpp"
+#include "floors.hpp"
 #include "tensors.hpp"
 
 namespace bench {
@@ -62,8 +63,33 @@ group head_dims(std::size_t tokens) {
   return g;
 }
 
-// Strided tensors, each against a dense one of as many channels. The channel slice rotates 64 channels behind 128
-// others, so its reference has heads of 64.
+/// Equal pieces of memory, `stride` bytes apart.
+struct pieces {
+  char* first;
+  std::size_t count, stride, bytes;
+};
+
+/// What memory by itself takes for a layout: the floor's loop on the very lines that a rotation changes.
+template <class T>
+std::vector<std::size_t> add_same_lines(group& g, const measurement& like, const std::vector<pieces>& lines) {
+  std::vector<std::size_t> floors;
+  for (const in_place_floor& floor : sizeof(T) == 2 ? flip_signs() : scale_floats()) {
+    measurement m = like;
+    m.name = floor.name + ", same lines";
+    m.calls = [=](std::size_t calls) {
+      for (std::size_t i = 0; i < calls; ++i) {
+        for (const pieces& p : lines) {
+          for (std::size_t k = 0; k < p.count; ++k) floor.run(p.first + k * p.stride, p.bytes);
+        }
+      }
+    };
+    floors.push_back(g.add(std::move(m)));
+  }
+  return floors;
+}
+
+// Strided tensors, each against a dense one of as many channels, and against what memory takes for them. The channel
+// slice rotates 64 channels behind 128 others, so its reference has heads of 64.
 template <class T>
 group layouts(std::size_t tokens) {
   group g;
@@ -81,29 +107,47 @@ group layouts(std::size_t tokens) {
   const query_and_key<T> by_heads = {rotary::bhsd(x, 1, query_heads, tokens, 128),
                                      rotary::bhsd(x + q_size, 1, key_heads, tokens, 128)};
   const auto qkv = rotary::thd(x, tokens, query_heads + 2 * key_heads, 128);
-  const query_and_key<T> packed = {rotary::heads(qkv, 0, query_heads), rotary::heads(qkv, query_heads, key_heads)};
+  // q and k lie side by side and rotate by the same rows: one view, and none.
+  const query_and_key<T> packed = {rotary::heads(qkv, 0, query_heads + key_heads), rotary::heads(qkv, 0, 0)};
   shape wide = full;
   wide.head_dim = 192;
   query_and_key<T> slice = dense<T>(memory, wide);
   slice = {rotary::channels(slice.q, 128, 64), rotary::channels(slice.k, 128, 64)};
 
+  char* const bytes_at = static_cast<char*>(memory);
+  constexpr std::size_t rotated_heads = query_heads + key_heads, token = (rotated_heads + key_heads) * 128 * sizeof(T);
+  const std::vector<std::size_t> packed_lines = add_same_lines<T>(
+      g, in_place<T>("", full, memory, bytes), {{bytes_at, tokens, token, rotated_heads * 128 * sizeof(T)}});
+  std::vector<std::size_t> slice_lines;
+  if constexpr (sizeof(T) == 4) {  // 256 bytes a head, as the loops move
+    slice_lines =
+        add_same_lines<T>(g, in_place<T>("", narrow, memory, bytes),
+                          {{bytes_at + 128 * sizeof(T), tokens * rotated_heads, 192 * sizeof(T), 64 * sizeof(T)}});
+  }
+
   for (const rotary::pairing how : pairings) {
     const auto add = [&](const char* name, const shape& s, const query_and_key<T>& view) {
       return add_rotation<T>(g, name, s, memory, bytes, view, rotary::layout(how));
     };
-    const auto compare = [&](const char* name, std::size_t measured, std::size_t reference) {
+    const auto compare = [&](const char* name, std::size_t measured, std::size_t reference,
+                             const std::vector<std::size_t>& same_lines) {
       comparison c;
       c.name = std::string(type_name<T>()) + " " + name_of(how) + ", " + name + ", " + tokens_name(tokens);
       c.measured = measured;
       c.floors = {reference};
       c.limit = 1.1;
       g.comparisons.push_back(c);
+      if (same_lines.empty()) return;
+      c.name += ", against memory";
+      c.floors = same_lines;
+      c.limit = 0;
+      g.comparisons.push_back(c);
     };
     const std::size_t dense_128 = add("dense bshd", full, dense<T>(memory, full));
     const std::size_t dense_64 = add("dense bshd, head_dim 64", narrow, dense<T>(memory, narrow));
-    compare("bhsd", add("bhsd", full, by_heads), dense_128);
-    compare("packed QKV", add("packed QKV", full, packed), dense_128);
-    compare("channels 128..191 of 192", add("channel slice", narrow, slice), dense_64);
+    compare("bhsd", add("bhsd", full, by_heads), dense_128, {});
+    compare("packed QKV", add("packed QKV", full, packed), dense_128, packed_lines);
+    compare("channels 128..191 of 192", add("channel slice", narrow, slice), dense_64, slice_lines);
   }
   return g;
 }

@@ -2,7 +2,7 @@
 // Part of every backend. All templates, so that who calls none of them need not wait for
 // their vectors to be compiled.
 
-#if ROTARY_GNU
+#if ROTARY_GNU && ROTARY_BACKEND_LANES >= 8
 /// Two vectors of floats as bfloat16, like narrow(), at half its cost: by arithmetic on 16-bit lanes.
 template <std::size_t W>
 ROTARY_INLINE vec_t<std::uint16_t, 2 * W> narrow_two(vec_t<float, W> a, vec_t<float, W> b) {
@@ -20,7 +20,7 @@ template <class From, class To>
 ROTARY_INLINE void copy_two_vectors(const From* from, To* to) {
   using V = lanes<float, widest<float>>;
   const V a = V::load(from), b = V::load(from + V::size);
-#if ROTARY_GNU
+#if ROTARY_GNU && ROTARY_BACKEND_LANES >= 8
   if constexpr (std::is_same<format_to_store<To>, bfloat16>::value) {
     return write_bits(to, narrow_two<V::size>(a.v, b.v));
   }

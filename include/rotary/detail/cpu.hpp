@@ -91,7 +91,7 @@ struct memory_habits {
   std::size_t stream_from = never;      // write another tensor past the caches
 };
 
-// Measured on servers (bench/README.md). Of copies that fit into the third cache, only Intel gains from going past it.
+// Measured on servers: Intel Ice Lake, AMD Zen 4 and Zen 5 (bench/README.md).
 inline memory_habits detect_memory_habits() noexcept {
   constexpr std::size_t megabyte = std::size_t{1} << 20;
   constexpr std::size_t beyond_third_cache = 24 * megabyte;  // of servers, as far as one call may have it

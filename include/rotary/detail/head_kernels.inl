@@ -47,11 +47,11 @@ constexpr std::size_t far_halves = 512;
 
 /// Asks for the lines of a block of `Count` places of a head, as far as the grid wants that.
 template <std::size_t Count, pairing P, class From, class To, class C>
-ROTARY_INLINE void ask_for_block(const head_grid<From, To, C>& x, std::size_t first) {
+ROTARY_INLINE void ask_for_block(const head_grid<From, To, C>& x, const From* from) {
   constexpr bool halves = P == pairing::split_half;
   if (x.ahead != 0) {
-    prefetch<Count>(x.from + first, x.ahead);
-    if constexpr (halves) prefetch<Count>(x.from + first + x.half, x.ahead);
+    prefetch<Count>(from, x.ahead);
+    if constexpr (halves) prefetch<Count>(from + x.half, x.ahead);
   }
   if constexpr (halves && Count * sizeof(From) >= far_halves) {
     if (x.in_order) touch(x.from, 2 * x.half);
@@ -68,11 +68,11 @@ ROTARY_INLINE void rotate_block(head_grid<From, To, C> x, std::size_t first) {
   for (std::size_t k = 0; k < Vectors; ++k) at[k].load(x.cos, x.sin, first + k * V::size);
   if constexpr (Tail) of_tail.load(x.cos, x.sin, tail);
   for (std::size_t left = x.inner.count; left != 0; --left, x.step(x.inner)) {
-    ask_for_block<Vectors * V::size, P>(x, first);
-    typename turn<V, P>::result tail_result{};
-    if constexpr (Tail) tail_result = of_tail.of(x.from + tail, x.half);
     const From* const from = x.from + first;  // addresses that differ by constants from here on
     To* const to = x.to + first;
+    ask_for_block<Vectors * V::size, P>(x, from);
+    typename turn<V, P>::result tail_result{};
+    if constexpr (Tail) tail_result = of_tail.of(x.from + tail, x.half);
     ROTARY_UNROLL
     for (std::size_t k = 0; k < Vectors; ++k) {
       turn<V, P>::store(at[k].of(from + k * V::size, x.half), to + k * V::size, x.half);
@@ -287,7 +287,8 @@ ROTARY_INLINE bool rotated_in_whole_blocks(const head_grid<From, To, C>& grid) {
 template <bool OwnRows, pairing Read, pairing Write, class From, class To, class C>
 ROTARY_INLINE void rotate_by_type(const head_grid<From, To, C>& grid) {
   constexpr bool twins = Read == Write && is_twin<From, format_to_store<To>, C>;
-  constexpr bool stores_two = std::is_same<C, float>::value && std::is_base_of<bfloat16, format_to_store<To>>::value;
+  constexpr bool stores_two = ROTARY_BACKEND_LANES >= 8 && std::is_same<C, float>::value &&
+                              std::is_base_of<bfloat16, format_to_store<To>>::value;
   using one = lanes<C, widest<C>>;
   using V = std::conditional_t<twins, twin<widest<float>>, std::conditional_t<stores_two, two<one>, one>>;
   // Large blocks save passes over heads that share a row.

@@ -88,9 +88,12 @@ ROTARY_INLINE auto joined(V a, V b, std::integer_sequence<int, I...>) {
 template <class C, std::size_t W, class T>
 ROTARY_INLINE void store_two(T* to, lanes<C, W> a, lanes<C, W> b) {
   using format = format_to_store<T>;
+#if ROTARY_BACKEND_LANES >= 8
   if constexpr (std::is_same<C, float>::value && std::is_base_of<bfloat16, format>::value) {
-    write_bits(to, narrow_results<W>(a.v, b.v, format()));
-  } else if constexpr (sizeof(format) < sizeof(C)) {
+    return write_bits(to, narrow_results<W>(a.v, b.v, format()));
+  }
+#endif
+  if constexpr (sizeof(format) < sizeof(C)) {
     write_bits(to, joined(to_format<format, C, W>(a.v), to_format<format, C, W>(b.v), lane_numbers<2 * W>()));
   } else {
     a.store(to);
@@ -129,7 +132,7 @@ ROTARY_INLINE lanes<C, W> multiply_subtract(lanes<C, W> a, lanes<C, W> c, lanes<
 template <class C, std::size_t W>
 ROTARY_INLINE lanes<C, W> in_register(lanes<C, W> x) {
 #if ROTARY_X86
-  __asm__ volatile("" : "+v"(x.v));
+  if constexpr (sizeof x.v >= 16) __asm__ volatile("" : "+v"(x.v));
 #endif
   return x;
 }

@@ -114,9 +114,16 @@ template <std::size_t W>
 using lane_numbers = std::make_integer_sequence<int, static_cast<int>(W)>;
 
 template <std::size_t W, int... I>
-ROTARY_INLINE vec_t<std::uint16_t, W> even_and_odd_places(vec_t<std::uint16_t, W> even, vec_t<std::uint16_t, W> odd,
+ROTARY_INLINE vec_t<std::uint16_t, W> even_and_odd_places(vec_t<std::uint32_t, W / 2> even,
+                                                          vec_t<std::uint32_t, W / 2> odd,
                                                           std::integer_sequence<int, I...>) {
-  return __builtin_shufflevector(even, odd, (I % 2 == 0 ? I : I + static_cast<int>(W))...);
+#if ROTARY_BACKEND_LANES >= 8
+  return __builtin_shufflevector(reinterpret_cast<vec_t<std::uint16_t, W>>(even),
+                                 reinterpret_cast<vec_t<std::uint16_t, W>>(odd),
+                                 (I % 2 == 0 ? I : I + static_cast<int>(W))...);
+#else  // without an instruction for it, compilers take such numbers one by one
+  return reinterpret_cast<vec_t<std::uint16_t, W>>((even & 0xffffu) | (odd & 0xffff0000u));
+#endif
 }
 
 /// Floats of two vectors in turn, (a0, b0, a1, b1, ...), as their upper 16 bits, which bfloat16 keeps, and their lower.
@@ -127,23 +134,26 @@ struct bfloat16_halves {
 template <std::size_t W>
 ROTARY_INLINE bfloat16_halves<W> split_into_halves(vec_t<float, W> a, vec_t<float, W> b) {
   using u32 = vec_t<std::uint32_t, W>;
-  using u16 = vec_t<std::uint16_t, 2 * W>;
   const u32 first = reinterpret_cast<u32>(a), second = reinterpret_cast<u32>(b);
-  return {even_and_odd_places<2 * W>(reinterpret_cast<u16>(first >> 16), reinterpret_cast<u16>(second),
-                                     lane_numbers<2 * W>()),
-          even_and_odd_places<2 * W>(reinterpret_cast<u16>(first), reinterpret_cast<u16>(second << 16),
-                                     lane_numbers<2 * W>())};
+  return {even_and_odd_places<2 * W>(first >> 16, second, lane_numbers<2 * W>()),
+          even_and_odd_places<2 * W>(first, second << 16, lane_numbers<2 * W>())};
 }
 
 /// a - b, or 0 where that is negative.
 template <std::size_t W>
 ROTARY_INLINE vec_t<std::uint16_t, W> saturating_difference(vec_t<std::uint16_t, W> a, vec_t<std::uint16_t, W> b) {
-#if ROTARY_BACKEND_LANES >= 8
   if constexpr (W >= 8) {
+#if ROTARY_BACKEND_LANES >= 8
     __asm__("vpsubusw {%1, %0, %0|%0, %0, %1}" : "+v"(a) : "v"(b));
     return a;
-  }
+#elif ROTARY_X86
+    __asm__("psubusw {%1, %0|%0, %1}" : "+x"(a) : "x"(b));
+    return a;
+#elif defined(__aarch64__)
+    __asm__("uqsub %0.8h, %0.8h, %1.8h" : "+w"(a) : "w"(b));
+    return a;
 #endif
+  }
   return a > b ? a - b : vec_t<std::uint16_t, W>{};
 }
 
@@ -157,6 +167,7 @@ ROTARY_INLINE vec_t<std::uint16_t, W> rounded_halves(vec_t<std::uint16_t, W> kep
   return kept + (saturating_difference<W>(dropped, less) >> 15);
 }
 
+#if ROTARY_BACKEND_LANES >= 8
 /// The numbers at even places of every 16 bytes, then those at odd ones: a shuffle that AVX2 has, as it has none
 /// across.
 template <std::size_t W, int... I>
@@ -187,6 +198,8 @@ ROTARY_INLINE vec_t<std::uint16_t, 2 * W> narrow_results(vec_t<float, W> a, vec_
   const u16 rounded = rounded_halves<2 * W>(halves.kept, halves.dropped, reinterpret_cast<u16>(nan));
   return out_of_turn<2 * W>(rounded);
 }
+
+#endif
 
 #if ROTARY_BACKEND_BF16
 template <std::size_t W>
