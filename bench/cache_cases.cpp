@@ -45,19 +45,8 @@ group append_case(std::size_t tokens, double limit) {
   like.tokens = static_cast<double>(tokens);
   like.elements = key_heads * dim;
   like.bytes = 2 * like.elements * (sizeof(float) + sizeof(rotary::bfloat16));
-  const auto add_all = [&](const std::vector<copy_floor>& loops) {
-    std::vector<std::size_t> floors;
-    for (const copy_floor& floor : loops) {
-      measurement m = like;
-      m.name = floor.name;
-      m.calls = [=](std::size_t calls) {
-        for (std::size_t i = 0; i < calls; ++i) floor.run(from, to, from_bytes);
-      };
-      floors.push_back(g.add(std::move(m)));
-    }
-    return floors;
-  };
-  const std::vector<std::size_t> floors = add_all(halving_copies()), converting = add_all(converting_copies());
+  const std::vector<std::size_t> floors = add_copies(g, like, halving_copies(), from, to, from_bytes);
+  const std::vector<std::size_t> converting = add_copies(g, like, converting_copies(), from, to, from_bytes);
   const auto k = rotary::thd(static_cast<const float*>(from), tokens, key_heads, dim);
   const auto v = rotary::thd(static_cast<const float*>(from) + numbers, tokens, key_heads, dim);
   const auto k_cache = rotary::paged_nhd(to, blocks, block_size, key_heads, dim);
@@ -77,11 +66,7 @@ group append_case(std::size_t tokens, double limit) {
     c.measured = g.add(std::move(m));
     c.floors = floors;
     c.limit = limit;
-    g.comparisons.push_back(c);
-    c.name += ", against conversion";
-    c.floors = converting;
-    c.limit = 0;
-    g.comparisons.push_back(c);
+    g.compare(c, ", against conversion", converting);
   }
   return g;
 }

@@ -152,4 +152,18 @@ std::vector<copy_floor> converting_copies() {
   return all;
 }
 
+std::vector<std::size_t> add_copies(group& g, const measurement& like, const std::vector<copy_floor>& loops,
+                                    const void* from, void* to, std::size_t bytes) {
+  std::vector<std::size_t> places;
+  for (const copy_floor& loop : loops) {
+    measurement m = like;
+    m.name = loop.name;
+    m.calls = [=](std::size_t calls) {
+      for (std::size_t i = 0; i < calls; ++i) loop.run(from, to, bytes);
+    };
+    places.push_back(g.add(std::move(m)));
+  }
+  return places;
+}
+
 }  // namespace bench

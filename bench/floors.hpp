@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "measure.hpp"
+
 namespace bench {
 
 /// Reads and writes `bytes` bytes at x, a multiple of 256; x is aligned to 64.
@@ -29,6 +31,10 @@ std::vector<in_place_floor> convert_f16();    ///< float16 -> float -> float16; 
 std::vector<copy_floor> copies();             ///< writes what it reads
 std::vector<copy_floor> halving_copies();     ///< writes 2 bytes for 4 read
 std::vector<copy_floor> converting_copies();  ///< the same, but float -> bfloat16
+
+/// Measures each of the loops on `bytes` bytes at `from`; returns their places in the group.
+std::vector<std::size_t> add_copies(group& g, const measurement& like, const std::vector<copy_floor>& loops,
+                                    const void* from, void* to, std::size_t bytes);
 
 }  // namespace bench
 

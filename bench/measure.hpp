@@ -45,6 +45,16 @@ struct group {
     measurements.push_back(std::move(m));
     return measurements.size() - 1;
   }
+
+  /// Adds the comparison, and for orientation the same one against others, where there are any.
+  void compare(comparison c, const char* others, const std::vector<std::size_t>& floors_of_others) {
+    comparisons.push_back(c);
+    if (floors_of_others.empty()) return;
+    c.name += others;
+    c.floors = floors_of_others;
+    c.limit = 0;
+    comparisons.push_back(std::move(c));
+  }
 };
 
 struct options {

@@ -36,35 +36,16 @@ struct memory_pair {
 
   /// Loops over all of it.
   std::vector<std::size_t> add(group& g, const measurement& like, const std::vector<copy_floor>& loops) const {
-    std::vector<std::size_t> floors;
-    for (const copy_floor& floor : loops) {
-      measurement m = like;
-      m.name = floor.name;
-      m.calls = [=, pair = *this](std::size_t calls) {
-        for (std::size_t i = 0; i < calls; ++i) floor.run(pair.from, pair.to, pair.bytes);
-      };
-      floors.push_back(g.add(std::move(m)));
-    }
-    return floors;
+    return add_copies(g, like, loops, from, to, bytes);
   }
 };
 
 template <class To>
-constexpr bool converts = sizeof(To) != sizeof(float);
+constexpr bool converts = !std::is_same<To, float>::value;
 
 template <class To>
 std::vector<copy_floor> copies_to() {
   return converts<To> ? halving_copies() : copies();
-}
-
-/// The comparison, and for orientation the same against loops that convert as well.
-void compare(group& g, comparison c, const std::vector<std::size_t>& converting) {
-  g.comparisons.push_back(c);
-  if (converting.empty()) return;
-  c.name += ", against conversion";
-  c.floors = converting;
-  c.limit = 0;
-  g.comparisons.push_back(c);
 }
 
 template <class To>
@@ -90,7 +71,7 @@ group copying(std::size_t tokens) {
     c.measured = g.add(std::move(m));
     c.floors = floors;
     c.limit = 1.1;
-    compare(g, c, converting);
+    g.compare(c, ", against conversion", converting);
   }
   return g;
 }
@@ -124,7 +105,7 @@ group splitting(std::size_t tokens) {
     c.measured = g.add(std::move(m));
     c.floors = floors;
     c.limit = 1.1;
-    compare(g, c, converting);
+    g.compare(c, ", against conversion", converting);
   }
   return g;
 }

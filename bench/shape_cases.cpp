@@ -88,8 +88,8 @@ std::vector<std::size_t> add_same_lines(group& g, const measurement& like, const
   return floors;
 }
 
-// Strided tensors, each against a dense one of as many channels, and against what memory takes for them. The channel
-// slice rotates 64 channels behind 128 others, so its reference has heads of 64.
+// Strided tensors, each against a dense one of as many channels, packed ones and slices of float also against what
+// memory takes for them. The channel slice rotates 64 channels behind 128 others, so its reference has heads of 64.
 template <class T>
 group layouts(std::size_t tokens) {
   group g;
@@ -107,8 +107,9 @@ group layouts(std::size_t tokens) {
   const query_and_key<T> by_heads = {rotary::bhsd(x, 1, query_heads, tokens, 128),
                                      rotary::bhsd(x + q_size, 1, key_heads, tokens, 128)};
   const auto qkv = rotary::thd(x, tokens, query_heads + 2 * key_heads, 128);
-  // q and k lie side by side and rotate by the same rows: one view, and none.
-  const query_and_key<T> packed = {rotary::heads(qkv, 0, query_heads + key_heads), rotary::heads(qkv, 0, 0)};
+  const query_and_key<T> packed = {rotary::heads(qkv, 0, query_heads), rotary::heads(qkv, query_heads, key_heads)};
+  // q and k lie side by side and rotate by the same rows.
+  const query_and_key<T> one_view = {rotary::heads(qkv, 0, query_heads + key_heads), rotary::heads(qkv, 0, 0)};
   shape wide = full;
   wide.head_dim = 192;
   query_and_key<T> slice = dense<T>(memory, wide);
@@ -136,17 +137,13 @@ group layouts(std::size_t tokens) {
       c.measured = measured;
       c.floors = {reference};
       c.limit = 1.1;
-      g.comparisons.push_back(c);
-      if (same_lines.empty()) return;
-      c.name += ", against memory";
-      c.floors = same_lines;
-      c.limit = 0;
-      g.comparisons.push_back(c);
+      g.compare(c, ", against memory", same_lines);
     };
     const std::size_t dense_128 = add("dense bshd", full, dense<T>(memory, full));
     const std::size_t dense_64 = add("dense bshd, head_dim 64", narrow, dense<T>(memory, narrow));
     compare("bhsd", add("bhsd", full, by_heads), dense_128, {});
-    compare("packed QKV", add("packed QKV", full, packed), dense_128, packed_lines);
+    compare("packed QKV", add("packed QKV", full, packed), dense_128, {});
+    compare("packed QKV, q and k in one view", add("one view", full, one_view), dense_128, packed_lines);
     compare("channels 128..191 of 192", add("channel slice", narrow, slice), dense_64, slice_lines);
   }
   return g;

@@ -138,14 +138,14 @@ TEST(AppendRows, OfALargeCallHaveTheSameBits) {
   const auto cache = rotary::paged_nhd(memory.data(), 7, 16, 2, 64);
   ASSERT_EQ(reinterpret_cast<std::uintptr_t>(memory.data()) % 64, 0u);
   std::vector<std::vector<unsigned char>> results;
-  for (const std::size_t from : {std::size_t{0}, ~std::size_t{0}}) {
+  for (const auto& of_call : habits::all) {
     std::memset(static_cast<void*>(memory.data()), 0, memory.size() * sizeof(bfloat16));
-    const habits::for_a_while meanwhile({from, from, from, from});
+    const habits::for_a_while meanwhile(of_call);
     rotary::append(view_of(k, s, s.head_dim), cache, {slots.data(), slots.size()}, step, s.how);
     const unsigned char* const bytes = reinterpret_cast<const unsigned char*>(memory.data());
     results.emplace_back(bytes, bytes + memory.size() * sizeof(bfloat16));
   }
-  EXPECT_TRUE(results[0] == results[1]);
+  for (const auto& result : results) EXPECT_TRUE(result == results[0]);
 }
 
 // ---- values
@@ -241,8 +241,8 @@ template <class Half>
 void expect_converted() {
   const std::vector<float> all = vector_conversions::numbers_around<float, Half>();
   backends::on_each([&](rotary::backend) {
-    for (const std::size_t streams_from : {std::size_t{0}, ~std::size_t{0}}) {
-      const habits::for_a_while meanwhile({streams_from, streams_from, streams_from, streams_from});
+    for (const auto& of_call : {habits::all[0], habits::all[1]}) {  // without and with stores past the caches
+      const habits::for_a_while meanwhile(of_call);
       const std::vector<Half> got = put_as_values<float, Half>(all, nullptr);
       ASSERT_GE(got.size() + 64, all.size());
       std::size_t wrong = 0;

@@ -6,6 +6,11 @@
 
 namespace habits {
 
+constexpr std::size_t no = rotary::detail::memory_habits::never;
+// None, first; what Intel and Zen 5 do; what Zen 4 does; both at once; then what those hide.
+constexpr rotary::detail::memory_habits all[] = {{no, no, no, no}, {0, no, no, 0}, {no, 0, 0, 0},  {0, 0, 0, 0},
+                                                 {no, 0, no, no},  {no, 0, no, 0}, {no, no, 0, no}};
+
 /// Lasts as long as it lives.
 class for_a_while {
  public:

@@ -1,4 +1,4 @@
-// Large calls ask for lines ahead and write past the caches. Here all calls do, and must not change a single bit.
+// Large calls treat memory otherwise (memory_habits). Here all calls do, and must not change a single bit.
 #include "memory_habits.hpp"
 
 #include <gtest/gtest.h>
@@ -11,16 +11,12 @@
 #include <vector>
 
 #include "every_backend.hpp"
+#include "guarded.hpp"
 #include "reference.hpp"
 
 namespace {
 
 using rotary::detail::memory_habits;
-constexpr std::size_t no = memory_habits::never;
-constexpr memory_habits never;
-// All together, and those by themselves that another one hides.
-constexpr memory_habits careful_ones[] = {{0, 0, 0, 0}, {no, 0, no, no}, {no, 0, no, 0}, {no, no, 0, no}};
-
 struct shape {
   std::size_t batch, tokens, heads, head_dim, rotary_dim, offset;
   std::size_t size() const { return batch * tokens * heads * head_dim; }
@@ -91,11 +87,11 @@ TYPED_TEST(MemoryHabits, ChangeNoBit) {
                        << head_major << ", shifted by " << shift);
           backends::on_each([&](rotary::backend) {
             const rotary::layout layout(how, of.offset);
-            const auto plain = TestFixture::result(of, layout, head_major, shift, table, never);
-            for (const memory_habits& habits : careful_ones) {
-              const auto careful = TestFixture::result(of, layout, head_major, shift, table, habits);
+            const auto plain = TestFixture::result(of, layout, head_major, shift, table, habits::all[0]);
+            for (const memory_habits& careful_habits : habits::all) {
+              const auto careful = TestFixture::result(of, layout, head_major, shift, table, careful_habits);
               EXPECT_EQ(0, std::memcmp(plain.data(), careful.data(), plain.size() * element))
-                  << "habits " << &habits - careful_ones;
+                  << "habits " << &careful_habits - habits::all;
             }
           });
         }
@@ -122,16 +118,36 @@ TEST(MemoryHabitsInPlace, ChangeNoBit) {
           return x;
         };
         backends::on_each([&](rotary::backend) {
-          const std::vector<float> plain = rotated(never);
-          for (const memory_habits& habits : careful_ones) {
-            const std::vector<float> careful = rotated(habits);
+          const std::vector<float> plain = rotated(habits::all[0]);
+          for (const memory_habits& careful_habits : habits::all) {
+            const std::vector<float> careful = rotated(careful_habits);
             EXPECT_EQ(0, std::memcmp(plain.data(), careful.data(), of.size() * sizeof(float)))
                 << of.head_dim << " " << of.rotary_dim << " heads before tokens " << head_major << ", habits "
-                << &habits - careful_ones;
+                << &careful_habits - habits::all;
           }
         });
       }
     }
+  }
+}
+
+// Rows of more pairs than are prepared at a time go in parts, each of which must stay within the tensor: here one that
+// ends at a guard page.
+TEST(MemoryHabitsInPlace, ReadNothingBeyondLongRows) {
+  constexpr std::size_t tokens = 2, dim = 8192;
+  const rotary::table<float> table(rotary::make_spectrum(dim, 10000.0), 8);
+  for (const rotary::pairing how : {rotary::pairing::split_half, rotary::pairing::interleaved}) {
+    backends::on_each([&](rotary::backend) {
+      guarded::array<float> plain(tokens * dim), careful(tokens * dim);
+      reference::random_bits random(9);
+      for (std::size_t i = 0; i < plain.size(); ++i) {
+        plain[i] = careful[i] = static_cast<float>(random.next_unit());
+      }
+      rotary::rotate_adjoint(rotary::bshd(plain.data(), 1, tokens, 1, dim), table, 3, how);
+      const habits::for_a_while meanwhile(memory_habits{habits::no, 0, habits::no, habits::no});
+      rotary::rotate_adjoint(rotary::bshd(careful.data(), 1, tokens, 1, dim), table, 3, how);
+      EXPECT_EQ(0, std::memcmp(plain.data(), careful.data(), plain.size() * sizeof(float)));
+    });
   }
 }
 

@@ -309,13 +309,13 @@ void expect_habits_change_no_bit(pairing how) {
   const auto k = rotary::thd(memory.data() + tokens * 4 * dim, tokens, 2, dim);
   const auto v = rotary::thd(memory.data() + tokens * 6 * dim, tokens, 2, dim);
   std::vector<std::string> results;
-  for (const std::size_t from : {std::size_t{0}, ~std::size_t{0}}) {
+  for (const auto& of_call : habits::all) {
     std::memset(static_cast<void*>(memory.data()), 0, memory.size() * sizeof(To));
-    const habits::for_a_while meanwhile({from, from, from, from});
+    const habits::for_a_while meanwhile(of_call);
     rotary::split_qkv(rotary::thd(x.data(), tokens, 8, dim), q, k, v, rows, 20, how);
     results.emplace_back(reinterpret_cast<const char*>(memory.data()), memory.size() * sizeof(To));
   }
-  EXPECT_TRUE(results[0] == results[1]);
+  for (const auto& result : results) EXPECT_TRUE(result == results[0]);
 }
 
 TEST(SplitQkv, OfALargeTensorHasTheSameBits) {

@@ -58,6 +58,12 @@ std::vector<From> numbers_around() {
   }
   result.push_back(infinity);
   result.push_back(-infinity);
+  // NaNs of many bits first, which rounding would carry over into the sign; the list may be cut to whole vectors.
+  if (sizeof(From) == 4) {
+    for (const std::uint32_t bits : {0x7fffffffu, 0xffffffffu, 0x7fff8000u, 0x7fff0001u, 0x7f80ffffu, 0xffff8001u}) {
+      result.insert(result.begin(), static_cast<From>(bits_as<float>(bits)));
+    }
+  }
   for (int i = 0; i < 52; ++i) {
     if (sizeof(From) == 4 && i < 23) {
       result.push_back(static_cast<From>(bits_as<float>(0x7f800000u | 1u << i)));

@@ -7,12 +7,12 @@
 template <std::size_t W>
 ROTARY_INLINE vec_t<std::uint16_t, 2 * W> narrow_two(vec_t<float, W> a, vec_t<float, W> b) {
   using u16 = vec_t<std::uint16_t, 2 * W>;
+  using i16 = vec_t<std::int16_t, 2 * W>;
   const bfloat16_halves<W> halves = split_into_halves<W>(a, b);
-  const u16 one = u16{} + 1;
-  const auto nan = reinterpret_cast<vec_t<std::int16_t, 2 * W>>((halves.kept & 0x7fff) +
-                                                                (halves.dropped != 0 ? one : u16{})) > 0x7f80;
-  const u16 rounded = nan ? halves.kept | 0x40 : rounded_halves<2 * W>(halves.kept, halves.dropped, u16{});
-  return out_of_turn<2 * W>(rounded);
+  // Above infinity, or just on it with a dropped half that is not 0. Comparisons are -1 where they hold.
+  const i16 magnitude = reinterpret_cast<i16>(halves.kept & 0x7fff);
+  const u16 nan = reinterpret_cast<u16>(magnitude + (halves.dropped == 0) > 0x7f7f);
+  return out_of_turn<2 * W>(rounded_halves<2 * W>(halves.kept | (nan & 0x40), halves.dropped, nan));
 }
 #endif
 

@@ -86,8 +86,8 @@ struct memory_habits {
   static constexpr std::size_t never = ~std::size_t{0};
 
   std::size_t prefetch_from = never;    // ask for lines ahead
-  std::size_t in_order_from = never;    // read each head once and in the order of addresses
-  std::size_t by_address_from = never;  // go through a tensor in the order of addresses, not of heads or of q, k and v
+  std::size_t in_order_from = never;    // see rotation_job
+  std::size_t by_address_from = never;  // see rotation_job
   std::size_t stream_from = never;      // write another tensor past the caches
 };
 
@@ -100,15 +100,14 @@ inline memory_habits detect_memory_habits() noexcept {
 #if ROTARY_X86
   unsigned a = 0, b = 0, c = 0, d = 0;
   if (!__get_cpuid(0, &a, &b, &c, &d)) return habits;
-  if (b == signature_INTEL_ebx) {  // Ice Lake
+  if (b == signature_INTEL_ebx) {  // measured on Ice Lake
     habits.prefetch_from = 2 * megabyte;
     habits.stream_from = 8 * megabyte;
-  }
-  constexpr unsigned zen5 = 0x1a;  // family: 0xf and the extended one
-  if (b == signature_AMD_ebx && __get_cpuid(1, &a, &b, &c, &d)) {
-    if (0xf + (a >> 20 & 0xff) >= zen5) {
+  } else if (b == signature_AMD_ebx && __get_cpuid(1, &a, &b, &c, &d)) {
+    const unsigned family = 0xf + (a >> 20 & 0xff);
+    if (family >= 0x1a) {  // Zen 5
       habits.prefetch_from = beyond_third_cache;
-    } else {  // Zen 4 loses by prefetching
+    } else if (family == 0x19) {  // Zen 3 and 4, measured on Zen 4, which prefetching makes slower
       habits.stream_from = 8 * megabyte;
       habits.in_order_from = megabyte;
       habits.by_address_from = 32 * megabyte;  // the third cache

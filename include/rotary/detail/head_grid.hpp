@@ -55,7 +55,7 @@ struct head_grid {
   std::size_t pairs;     // of these rows; they may be a part of the block
   std::size_t half;      // from a channel to its partner under split_half: all pairs of the block
   std::ptrdiff_t ahead;  // bytes from a head to one that is worth prefetching; 0: none is
-  bool in_order;         // read each head once and in the order of addresses, whatever that costs besides
+  bool in_order;         // heads that share a row: each once, its lines in the order of addresses
 
   /// On to the next head along `axis`.
   ROTARY_INLINE void step(const head_axis& axis) {

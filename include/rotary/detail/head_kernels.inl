@@ -20,7 +20,7 @@ ROTARY_INLINE void prefetch(const From* from, std::ptrdiff_t ahead) {
   }
 }
 
-/// Loads a number of each of their lines.
+/// Loads one number of each line of the `count` numbers at `from`.
 template <class From>
 ROTARY_INLINE void touch(const From* from, std::size_t count) {
   for (std::size_t i = 0; i < count; i += 64 / sizeof(From)) touch_line(from + i);
@@ -53,8 +53,8 @@ ROTARY_INLINE void ask_for_block(const head_grid<From, To, C>& x, const From* fr
     prefetch<Count>(from, x.ahead);
     if constexpr (halves) prefetch<Count>(from + x.half, x.ahead);
   }
-  if constexpr (halves && Count * sizeof(From) >= far_halves) {
-    if (x.in_order) touch(x.from, 2 * x.half);
+  if constexpr (halves && Count * sizeof(From) >= far_halves) {  // Count is from half to half where x is in_order
+    if (x.in_order) touch(x.from, x.half + x.pairs);
   }
 }
 
@@ -63,19 +63,19 @@ ROTARY_INLINE void ask_for_block(const head_grid<From, To, C>& x, const From* fr
 template <class V, std::size_t Vectors, bool Tail, pairing P, class From, class To, class C>
 ROTARY_INLINE void rotate_block(head_grid<From, To, C> x, std::size_t first) {
   const std::size_t tail = run_of<P>(x) - V::size;
-  turn<V, P> at[Vectors], of_tail;
+  turn<V, P> turns[Vectors], tail_turn;
   ROTARY_UNROLL
-  for (std::size_t k = 0; k < Vectors; ++k) at[k].load(x.cos, x.sin, first + k * V::size);
-  if constexpr (Tail) of_tail.load(x.cos, x.sin, tail);
+  for (std::size_t k = 0; k < Vectors; ++k) turns[k].load(x.cos, x.sin, first + k * V::size);
+  if constexpr (Tail) tail_turn.load(x.cos, x.sin, tail);
   for (std::size_t left = x.inner.count; left != 0; --left, x.step(x.inner)) {
     const From* const from = x.from + first;  // addresses that differ by constants from here on
     To* const to = x.to + first;
     ask_for_block<Vectors * V::size, P>(x, from);
     typename turn<V, P>::result tail_result{};
-    if constexpr (Tail) tail_result = of_tail.of(x.from + tail, x.half);
+    if constexpr (Tail) tail_result = tail_turn.apply(x.from + tail, x.half);
     ROTARY_UNROLL
     for (std::size_t k = 0; k < Vectors; ++k) {
-      turn<V, P>::store(at[k].of(from + k * V::size, x.half), to + k * V::size, x.half);
+      turn<V, P>::store(turns[k].apply(from + k * V::size, x.half), to + k * V::size, x.half);
     }
     if constexpr (Tail) turn<V, P>::store(tail_result, x.to + tail, x.half);
   }
@@ -96,27 +96,28 @@ ROTARY_INLINE void rotate_blocks(const head_grid<From, To, C>& x, std::size_t fi
   }
 }
 
-/// One pass over the inner heads, with cos and sin from the stack: slower than blocks in the caches, faster beyond.
+/// One pass over the inner heads, with cos and sin from the stack: on Zen 4 faster than blocks beyond the second cache,
+/// slower within.
 template <class V, pairing P, class From, class To, class C>
 ROTARY_INLINE void rotate_in_one_pass(const head_grid<From, To, C>& x) {
   constexpr std::size_t room = 32;  // vectors; longer rows take more passes
-  turn<V, P> at[room + 1];
+  turn<V, P> turns[room + 1];
   const std::size_t run = run_of<P>(x), tail = run - V::size;
   std::size_t left = run / V::size;
   for (std::size_t first = 0; left != 0; first += room * V::size) {
     const std::size_t vectors = left < room ? left : room;
     left -= vectors;
     const bool tailed = left == 0 && run % V::size != 0;
-    for (std::size_t k = 0; k < vectors; ++k) at[k].load(x.cos, x.sin, first + k * V::size);
-    if (tailed) at[vectors].load(x.cos, x.sin, tail);
+    for (std::size_t k = 0; k < vectors; ++k) turns[k].load(x.cos, x.sin, first + k * V::size);
+    if (tailed) turns[vectors].load(x.cos, x.sin, tail);
     head_grid<From, To, C> head = x;
     for (std::size_t heads = x.inner.count; heads != 0; --heads, head.step(head.inner)) {
-      if (P == pairing::split_half && head.half * sizeof(From) >= far_halves) touch(head.from, 2 * head.half);
+      if (P == pairing::split_half && head.half * sizeof(From) >= far_halves) touch(head.from, head.half + head.pairs);
       typename turn<V, P>::result tail_result{};
-      if (tailed) tail_result = at[vectors].of(head.from + tail, head.half);
+      if (tailed) tail_result = turns[vectors].apply(head.from + tail, head.half);
       for (std::size_t k = 0; k < vectors; ++k) {
         const std::size_t place = first + k * V::size;
-        turn<V, P>::store(at[k].of(head.from + place, head.half), head.to + place, head.half);
+        turn<V, P>::store(turns[k].apply(head.from + place, head.half), head.to + place, head.half);
       }
       if (tailed) turn<V, P>::store(tail_result, head.to + tail, head.half);
     }
@@ -130,16 +131,16 @@ ROTARY_INLINE void rotate_own_rows(head_grid<From, To, C> x) {
   const bool tailed = run % V::size != 0;
   for (std::size_t left = x.inner.count; left != 0; --left, x.step(x.inner)) {
     turn<V, P> by;
-    typename turn<V, P>::result at_tail{};
+    typename turn<V, P>::result tail_result{};
     if (tailed) {
       by.load(x.cos, x.sin, tail);
-      at_tail = by.of(x.from + tail, x.half);
+      tail_result = by.apply(x.from + tail, x.half);
     }
     for (std::size_t place = 0; place + V::size <= run; place += V::size) {
       by.load(x.cos, x.sin, place);
-      turn<V, P>::store(by.of(x.from + place, x.half), x.to + place, x.half);
+      turn<V, P>::store(by.apply(x.from + place, x.half), x.to + place, x.half);
     }
-    if (tailed) turn<V, P>::store(at_tail, x.to + tail, x.half);
+    if (tailed) turn<V, P>::store(tail_result, x.to + tail, x.half);
   }
 }
 
@@ -154,7 +155,7 @@ ROTARY_INLINE void rotate_own_blocks(head_grid<From, To, C> x) {
         const std::size_t place = first + k * V::size;
         turn<V, P> by;
         by.load(x.cos, x.sin, place);
-        turn<V, P>::store(by.of(x.from + place, x.half), x.to + place, x.half);
+        turn<V, P>::store(by.apply(x.from + place, x.half), x.to + place, x.half);
       }
     }
   }
@@ -217,7 +218,7 @@ struct narrower<twin<W>> {
   using type = std::conditional_t<W >= 8, twin<W / 2>, lanes<float, W>>;
 };
 template <class V>
-struct narrower<two<V>> {
+struct narrower<two_vectors<V>> {
   using type = V;
 };
 
@@ -290,13 +291,13 @@ ROTARY_INLINE void rotate_by_type(const head_grid<From, To, C>& grid) {
   constexpr bool stores_two = ROTARY_BACKEND_LANES >= 8 && std::is_same<C, float>::value &&
                               std::is_base_of<bfloat16, format_to_store<To>>::value;
   using one = lanes<C, widest<C>>;
-  using V = std::conditional_t<twins, twin<widest<float>>, std::conditional_t<stores_two, two<one>, one>>;
+  using V = std::conditional_t<twins, twin<widest<float>>, std::conditional_t<stores_two, two_vectors<one>, one>>;
   // Large blocks save passes over heads that share a row.
   constexpr std::size_t channels = (OwnRows ? 4 : ROTARY_BACKEND_VECTORS) * (Read == pairing::interleaved ? 2 : 1);
   constexpr std::size_t vectors = channels / (twins || stores_two ? 2 : 1);
   if constexpr (Read == Write) {
-    constexpr bool streams = !std::is_same<To, format_to_store<To>>::value;
-    if (rotated_in_whole_blocks < OwnRows, OwnRows || streams, V, vectors, Read > (grid)) return;
+    constexpr bool by_ones = OwnRows || !std::is_same<To, format_to_store<To>>::value;  // streams in whole vectors
+    if (rotated_in_whole_blocks<OwnRows, by_ones, V, vectors, Read>(grid)) return;
     if constexpr (!OwnRows) {
       if (grid.in_order && run_of<Read>(grid) >= V::size) return rotate_all_in_one_pass<V, Read>(grid);
     }

@@ -51,8 +51,8 @@ struct rotation_job {
   bool plain_rows = false;         // pair_step 1, factors 1: a row of the compute type serves as it is
   bool copies_outside = false;     // out of place, and channels lie outside the rotated block
   bool ahead = false;              // prefetch
-  bool in_order = false;           // read each head once and in the order of addresses
-  bool by_address = false;         // go through the tensor in the order of addresses
+  bool in_order = false;           // heads that share a row: each once, its lines in the order of addresses
+  bool by_address = false;         // q, k and v token by token; where tokens come before heads, all of them at once
   bool streams = false;            // write past the caches
 };
 

@@ -132,7 +132,7 @@ ROTARY_INLINE lanes<C, W> multiply_subtract(lanes<C, W> a, lanes<C, W> c, lanes<
 template <class C, std::size_t W>
 ROTARY_INLINE lanes<C, W> in_register(lanes<C, W> x) {
 #if ROTARY_X86
-  if constexpr (sizeof x.v >= 16) __asm__ volatile("" : "+v"(x.v));
+  if constexpr (W > 1) __asm__ volatile("" : "+v"(x.v));  // a vector of one double is no register operand
 #endif
   return x;
 }
@@ -200,9 +200,7 @@ struct twin {
   ROTARY_INLINE void store(T* to) const {
 #if ROTARY_BACKEND_BF16
     if constexpr (std::is_same<format_to_store<T>, native_bfloat16>::value) {
-      vec_t<std::uint16_t, 2 * W> bits;  // of even, then of odd
-      __asm__("vcvtne2ps2bf16 {%1, %2, %0|%0, %2, %1}" : "=v"(bits) : "v"(even), "v"(odd));
-      return write_bits(to, in_turn(bits, lane_numbers<2 * W>()));
+      return write_bits(to, in_turn(narrow_results<W>(even, odd, native_bfloat16()), lane_numbers<2 * W>()));
     }
 #endif
     const bfloat16_halves<W> halves = split_into_halves<W>(even, odd);

@@ -1,22 +1,18 @@
 // Rows of a table by complex products. Part of every backend.
 
-constexpr unsigned any_count = ~0u;
-
 /// The product of all factors, the last of which is `low`, for Count * V::size pairs from `first` on. Two vectors of
-/// doubles make a whole line of floats, since halves of lines are slow past the caches. High: the job's high_count, where
-/// that is known.
-template <unsigned High, class V, std::size_t Count, class Stored>
+/// doubles make a whole line of floats, since halves of lines are slow past the caches.
+template <class V, std::size_t Count, class Stored>
 ROTARY_INLINE void multiply_pairs(const product_job& job, phasor_row low, std::size_t first, Stored* cos, Stored* sin) {
   V x[Count], y[Count];
-  const unsigned high_count = High != any_count ? High : job.high_count;
-  const phasor_row start = high_count == 0 ? low : job.high[0];
+  const phasor_row start = job.high_count == 0 ? low : job.high[0];
   ROTARY_UNROLL
   for (std::size_t i = 0; i < Count; ++i) {
     x[i] = V::load(start.cos + first + i * V::size);
     y[i] = V::load(start.sin + first + i * V::size);
   }
-  for (unsigned k = 1; k <= high_count; ++k) {
-    const phasor_row by = k < high_count ? job.high[k] : low;
+  for (unsigned k = 1; k <= job.high_count; ++k) {
+    const phasor_row by = k < job.high_count ? job.high[k] : low;
     ROTARY_UNROLL
     for (std::size_t i = 0; i < Count; ++i) {
       const V c = in_register(V::load(by.cos + first + i * V::size));
@@ -42,8 +38,8 @@ ROTARY_INLINE void multiply_pairs(const product_job& job, phasor_row low, std::s
 }
 
 // Stored is Row, or streamed<Row>.
-template <unsigned High, class Stored, class Row>
-ROTARY_NOINLINE void multiply_rows_as(const product_job& job, Row* to_cos, Row* to_sin) {
+template <class Stored, class Row>
+ROTARY_INLINE void multiply_rows_as(const product_job& job, Row* to_cos, Row* to_sin) {
   using V = lanes<double, widest<double>>;
   Stored* cos = reinterpret_cast<Stored*>(to_cos);
   Stored* sin = reinterpret_cast<Stored*>(to_sin);
@@ -51,10 +47,10 @@ ROTARY_NOINLINE void multiply_rows_as(const product_job& job, Row* to_cos, Row* 
   phasor_row low = job.low;
   for (std::size_t r = job.rows; r != 0; --r) {
     std::size_t j = 0;
-    for (; j + 4 * V::size <= pairs; j += 4 * V::size) multiply_pairs<High, V, 4>(job, low, j, cos, sin);
-    for (; j + 2 * V::size <= pairs; j += 2 * V::size) multiply_pairs<High, V, 2>(job, low, j, cos, sin);
-    for (; j + V::size <= pairs; j += V::size) multiply_pairs<High, V, 1>(job, low, j, cos, sin);
-    for (; j < pairs; ++j) multiply_pairs<High, lanes<double, 1>, 1>(job, low, j, cos, sin);
+    for (; j + 4 * V::size <= pairs; j += 4 * V::size) multiply_pairs<V, 4>(job, low, j, cos, sin);
+    for (; j + 2 * V::size <= pairs; j += 2 * V::size) multiply_pairs<V, 2>(job, low, j, cos, sin);
+    for (; j + V::size <= pairs; j += V::size) multiply_pairs<V, 1>(job, low, j, cos, sin);
+    for (; j < pairs; ++j) multiply_pairs<lanes<double, 1>, 1>(job, low, j, cos, sin);
     low.cos += pairs;
     low.sin += pairs;
     cos += job.row_stride;
@@ -62,20 +58,11 @@ ROTARY_NOINLINE void multiply_rows_as(const product_job& job, Row* to_cos, Row* 
   }
 }
 
-template <class Stored, class Row>
-ROTARY_INLINE void multiply_rows_to(const product_job& job, Row* cos, Row* sin) {
-  // Known counts of what rows are mostly made of: one factor besides the low one for ranges and for steps below 2^16,
-  // three for steps below 2^32.
-  if (job.high_count == 1) return multiply_rows_as<1, Stored>(job, cos, sin);
-  if (job.high_count == 3) return multiply_rows_as<3, Stored>(job, cos, sin);
-  multiply_rows_as<any_count, Stored>(job, cos, sin);
-}
-
 /// Complex products in double, rounded once into the rows of a table.
 template <class Row>
-void multiply_rows(const product_job& job, Row* cos, Row* sin) {
+void multiply_rows(const product_job& job, Row* to_cos, Row* to_sin) {
   if constexpr (std::is_same<Row, float>::value) {
-    if (job.stream) return multiply_rows_to<streamed<Row>>(job, cos, sin);
+    if (job.stream) return multiply_rows_as<streamed<Row>>(job, to_cos, to_sin);
   }
-  multiply_rows_to<Row>(job, cos, sin);
+  multiply_rows_as<Row>(job, to_cos, to_sin);
 }

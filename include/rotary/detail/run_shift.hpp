@@ -19,7 +19,6 @@ void rotate_slots(const cache_shape& cache, rotation_job job, const token_runs& 
     quantised_piece<T> floats(cache, first, end - first);
     const auto kernels = kernels_for<false, float, float, Row, C>(job.how);
     job.how.offset -= first;
-    job.ahead = job.in_order = false;
     runs.each(cache.places.heads, part, [&](const token_run& run) {
       each_piece(run, end - first, [&](const token_run& piece) {
         floats.unpack(piece);
@@ -66,7 +65,7 @@ void run_shift(const char* function, const cache_view<T>& view, const slot_list&
 
   rotation_job job = {keys, keys, table, positions(0), how, factor, factor};
   job.plain_rows = table.pair_step == 1 && factor == 1.0;
-  choose_memory_habits(job, true);
+  if (!is_quantised<format>) choose_memory_habits(job, true);
   const token_runs runs(keys, slot_ids, positions(0), cache.places.tokens, no_limit);
   using row = format_of<Row>;
   using walked = std::conditional_t<is_quantised<format>, float, format>;

@@ -89,9 +89,9 @@ inline void check_split_memory(const tensor_shape& packed, split_output (&output
   }
 }
 
-/// How many tokens are taken at a time: few, so that packed is read in its order; not one by one, except for memory
-/// that wants that, since every change from q to k to v begins new streams of memory, which the processor takes some
-/// lines to recognise.
+/// How many tokens are taken at a time: few, so that packed is read in its order, but not one, since every change from
+/// q to k to v begins new streams of memory, which the processor takes some lines to recognise. One where the order of
+/// addresses counts for more (by_address).
 inline std::size_t tokens_at_a_time(const tensor_shape& packed, bool by_address) {
   if (by_address) return 1;
   constexpr std::size_t room = std::size_t{1} << 19;  // bytes, half of a second cache
@@ -127,7 +127,7 @@ void run_split(const tensor_view<From>& from, const tensor_view<Q>& q, const ten
   for (split_output& each : outputs) each.choose_habits(packed.heads);
   const channel_copy<format_of<From>, format_of<V>> copy(outputs[2].job.streams && packed.head_dim % 2 == 0);
   const token_runs runs(packed, slot_list::range(0, packed.batch * packed.tokens), where, packed.tokens,
-                        tokens_at_a_time(packed, outputs[0].job.by_address));
+                        tokens_at_a_time(packed, outputs[2].job.by_address));
   runs.each(packed.heads, part, [&](const token_run& run) {
     rotation_job piece = outputs[0].job;
     if (outputs[0].take(run, piece)) walk_unscaled<true, format_of<From>, format_of<Q>, format_of<Row>>(piece);

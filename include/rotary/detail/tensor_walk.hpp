@@ -106,7 +106,8 @@ class tensor_walk {
   }
 
   /// With tokens inside, each head passes over as many of them as have rows that stay in the first cache meanwhile;
-  /// rows that must be prepared, over as many as there is room for.
+  /// all, where they share a row or the order of addresses counts for more; rows that must be prepared, over as many as
+  /// there is room for.
   std::size_t most_tokens(bool heads_inside) const {
     const bool prepares = !job_.plain_rows || !std::is_same<Row, C>::value;
     if (heads_inside) return prepares ? 1 : static_cast<std::size_t>(-1);

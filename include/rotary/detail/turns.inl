@@ -20,7 +20,7 @@ struct turn<V, pairing::split_half> {
     s = in_register(V::load_row(sin + place));
   }
   template <class From>
-  ROTARY_INLINE result of(const From* from, std::size_t half) const {
+  ROTARY_INLINE result apply(const From* from, std::size_t half) const {
     const V a = in_register(V::load(from)), b = in_register(V::load(from + half));
     return {multiply_subtract(a, c, b, s), multiply_add(b, c, a, s)};
   }
@@ -34,48 +34,48 @@ struct turn<V, pairing::split_half> {
 /// Interleaved channels, V::size at a time. Twins hold first and second members apart already; plain lanes are
 /// multiplied twice, once with each member in both places of its pair.
 template <class V>
-struct neighbours;
+struct interleaved_turn;
 
 template <class C, std::size_t W>
-struct neighbours<lanes<C, W>> {
+struct interleaved_turn<lanes<C, W>> {
   lanes<C, W> even, odd;
 
   ROTARY_INLINE void load(const C* cos, const C* sin) { interleaved_factors(cos, sin, even, odd); }
-  ROTARY_INLINE lanes<C, W> of(lanes<C, W> loaded) const {
+  ROTARY_INLINE lanes<C, W> apply(lanes<C, W> loaded) const {
     const lanes<C, W> x = in_register(loaded);
     return multiply_add(duplicate_even(x), even, duplicate_odd(x), odd);
   }
 };
 
 template <std::size_t W>
-struct neighbours<twin<W>> {
+struct interleaved_turn<twin<W>> {
   lanes<float, W> c, s;
 
   ROTARY_INLINE void load(const float* cos, const float* sin) {
     c = load_row_of_twin<W>(cos);
     s = load_row_of_twin<W>(sin);
   }
-  ROTARY_INLINE twin<W> of(twin<W> x) const {
+  ROTARY_INLINE twin<W> apply(twin<W> x) const {
     const lanes<float, W> a = {x.even}, b = {x.odd};
     return {multiply_subtract(a, c, b, s).v, multiply_add(b, c, a, s).v};
   }
 };
 
 template <class V>
-struct neighbours<two<V>> {
-  neighbours<V> low, high;
+struct interleaved_turn<two_vectors<V>> {
+  interleaved_turn<V> low, high;
 
   template <class C>
   ROTARY_INLINE void load(const C* cos, const C* sin) {
     low.load(cos, sin);
     high.load(cos + V::size / 2, sin + V::size / 2);
   }
-  ROTARY_INLINE two<V> of(two<V> x) const { return {low.of(x.low), high.of(x.high)}; }
+  ROTARY_INLINE two_vectors<V> apply(two_vectors<V> x) const { return {low.apply(x.low), high.apply(x.high)}; }
 };
 
 template <class V>
 struct turn<V, pairing::interleaved> {
-  neighbours<V> factors;
+  interleaved_turn<V> factors;
   using result = V;
 
   template <class C>
@@ -83,8 +83,8 @@ struct turn<V, pairing::interleaved> {
     factors.load(cos + place / 2, sin + place / 2);
   }
   template <class From>
-  ROTARY_INLINE V of(const From* from, std::size_t) const {
-    return factors.of(V::load(from));
+  ROTARY_INLINE V apply(const From* from, std::size_t) const {
+    return factors.apply(V::load(from));
   }
   template <class To>
   static ROTARY_INLINE void store(const V& turned, To* to, std::size_t) {

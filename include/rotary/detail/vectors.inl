@@ -142,19 +142,19 @@ ROTARY_INLINE bfloat16_halves<W> split_into_halves(vec_t<float, W> a, vec_t<floa
 /// a - b, or 0 where that is negative.
 template <std::size_t W>
 ROTARY_INLINE vec_t<std::uint16_t, W> saturating_difference(vec_t<std::uint16_t, W> a, vec_t<std::uint16_t, W> b) {
-  if constexpr (W >= 8) {
+  static_assert(W >= 8, "a whole register");
 #if ROTARY_BACKEND_LANES >= 8
-    __asm__("vpsubusw {%1, %0, %0|%0, %0, %1}" : "+v"(a) : "v"(b));
-    return a;
+  __asm__("vpsubusw {%1, %0, %0|%0, %0, %1}" : "+v"(a) : "v"(b));
+  return a;
 #elif ROTARY_X86
-    __asm__("psubusw {%1, %0|%0, %1}" : "+x"(a) : "x"(b));
-    return a;
+  __asm__("psubusw {%1, %0|%0, %1}" : "+x"(a) : "x"(b));
+  return a;
 #elif defined(__aarch64__)
-    __asm__("uqsub %0.8h, %0.8h, %1.8h" : "+w"(a) : "w"(b));
-    return a;
-#endif
-  }
+  __asm__("uqsub %0.8h, %0.8h, %1.8h" : "+w"(a) : "w"(b));
+  return a;
+#else
   return a > b ? a - b : vec_t<std::uint16_t, W>{};
+#endif
 }
 
 /// The kept halves of floats, rounded by the dropped ones: to nearest, and to even from halfway; but as they are where
@@ -189,7 +189,8 @@ ROTARY_INLINE vec_t<std::uint16_t, W> out_of_turn(vec_t<std::uint16_t, W> v) {
   return reinterpret_cast<vec_t<std::uint16_t, W>>(evens_then_odds(fours, lane_numbers<W / 4>()));
 }
 
-/// Two vectors of results as bfloat16, side by side. Arithmetic has made their NaNs quiet; only NaNs are cut short.
+/// Two vectors of results as bfloat16, side by side. Arithmetic has made their NaNs quiet, so that the lower half of a
+/// NaN may simply be dropped.
 template <std::size_t W>
 ROTARY_INLINE vec_t<std::uint16_t, 2 * W> narrow_results(vec_t<float, W> a, vec_t<float, W> b, bfloat16) {
   using u16 = vec_t<std::uint16_t, 2 * W>;
@@ -204,13 +205,9 @@ ROTARY_INLINE vec_t<std::uint16_t, 2 * W> narrow_results(vec_t<float, W> a, vec_
 #if ROTARY_BACKEND_BF16
 template <std::size_t W>
 ROTARY_INLINE vec_t<std::uint16_t, 2 * W> narrow_results(vec_t<float, W> a, vec_t<float, W> b, native_bfloat16) {
-  if constexpr (W >= 8) {
-    vec_t<std::uint16_t, 2 * W> bits;
-    __asm__("vcvtne2ps2bf16 {%1, %2, %0|%0, %2, %1}" : "=v"(bits) : "v"(a), "v"(b));
-    return bits;
-  } else {
-    return narrow_results<W>(a, b, bfloat16());
-  }
+  vec_t<std::uint16_t, 2 * W> bits;
+  __asm__("vcvtne2ps2bf16 {%1, %2, %0|%0, %2, %1}" : "=v"(bits) : "v"(a), "v"(b));
+  return bits;
 }
 
 template <std::size_t W>
