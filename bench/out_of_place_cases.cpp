@@ -76,6 +76,33 @@ group copying(std::size_t tokens) {
   return g;
 }
 
+/// What memory takes for a split: each loop, for the q, the k and the v of one token after the other.
+template <class To>
+std::vector<std::size_t> add_split_copies(group& g, const measurement& like, const memory_pair<To>& memory,
+                                          std::size_t tokens) {
+  constexpr std::size_t dim = 128, all_heads = query_heads + 2 * key_heads;
+  std::vector<std::size_t> floors;
+  for (const copy_floor& loop : converts<To> ? converting_copies() : copies()) {
+    measurement m = like;
+    m.name = loop.name + ", split";
+    m.calls = [=](std::size_t calls) {
+      for (std::size_t i = 0; i < calls; ++i) {
+        for (std::size_t t = 0; t < tokens; ++t) {
+          const float* from = memory.from + t * all_heads * dim;
+          std::size_t heads_before = 0;  // of the tensors before this one
+          for (const std::size_t heads : {query_heads, key_heads, key_heads}) {
+            loop.run(from, memory.to + (tokens * heads_before + t * heads) * dim, heads * dim * sizeof(float));
+            from += heads * dim;
+            heads_before += heads;
+          }
+        }
+      }
+    };
+    floors.push_back(g.add(std::move(m)));
+  }
+  return floors;
+}
+
 /// Packed [tokens, 32 + 8 + 8, 128] into q, k and v.
 template <class To>
 group splitting(std::size_t tokens) {
@@ -86,8 +113,7 @@ group splitting(std::size_t tokens) {
   if (memory.from == nullptr) return g;
   const measurement like = memory.like(tokens, (query_heads + key_heads) * dim);
   const std::vector<std::size_t> floors = memory.add(g, like, copies_to<To>());
-  const std::vector<std::size_t> converting =
-      memory.add(g, like, converts<To> ? converting_copies() : std::vector<copy_floor>());
+  const std::vector<std::size_t> splitting_copies = add_split_copies(g, like, memory, tokens);
   const auto packed = rotary::thd(static_cast<const float*>(memory.from), tokens, all_heads, dim);
   To* const k_memory = memory.to + tokens * query_heads * dim;
   const auto q = rotary::thd(memory.to, tokens, query_heads, dim);
@@ -105,7 +131,7 @@ group splitting(std::size_t tokens) {
     c.measured = g.add(std::move(m));
     c.floors = floors;
     c.limit = 1.1;
-    g.compare(c, ", against conversion", converting);
+    g.compare(c, ", against a split copy", splitting_copies);
   }
   return g;
 }

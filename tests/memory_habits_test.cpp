@@ -101,29 +101,33 @@ TYPED_TEST(MemoryHabits, ChangeNoBit) {
 }
 
 // In place there is nothing to write past the caches, but lines to ask for: also beyond the end of the tensor. The last
-// vectors of rows overlap those before them, and must be loaded before those are stored.
+// vectors of rows overlap those before them, and must be loaded before those are stored. Slices take other loops, too.
 TEST(MemoryHabitsInPlace, ChangeNoBit) {
   for (const shape& of : shapes) {
     const rotary::table<float> table(rotary::make_spectrum(of.rotary_dim, 10000.0), 64, 130900);
     for (const rotary::pairing how : {rotary::pairing::split_half, rotary::pairing::interleaved}) {
       for (const bool head_major : {false, true}) {
-        const auto rotated = [&](const memory_habits& of_call) {
+        const auto rotated = [&](const memory_habits& of_call, std::size_t slices) {
           const habits::for_a_while meanwhile(of_call);
           reference::random_bits random(8);
           std::vector<float> x;
           for (std::size_t i = 0; i < of.size(); ++i) x.push_back(static_cast<float>(random.next_unit()));
-          rotary::rotate(head_major ? rotary::bhsd(x.data(), of.batch, of.heads, of.tokens, of.head_dim)
-                                    : rotary::bshd(x.data(), of.batch, of.tokens, of.heads, of.head_dim),
-                         table, 130901, rotary::layout(how, of.offset));
+          const auto view = head_major ? rotary::bhsd(x.data(), of.batch, of.heads, of.tokens, of.head_dim)
+                                       : rotary::bshd(x.data(), of.batch, of.tokens, of.heads, of.head_dim);
+          for (std::size_t i = 0; i < slices; ++i) {
+            rotary::rotate(view, table, 130901, rotary::layout(how, of.offset), rotary::slice{i, slices});
+          }
           return x;
         };
         backends::on_each([&](rotary::backend) {
-          const std::vector<float> plain = rotated(habits::all[0]);
+          const std::vector<float> plain = rotated(habits::all[0], 1);
           for (const memory_habits& careful_habits : habits::all) {
-            const std::vector<float> careful = rotated(careful_habits);
-            EXPECT_EQ(0, std::memcmp(plain.data(), careful.data(), of.size() * sizeof(float)))
-                << of.head_dim << " " << of.rotary_dim << " heads before tokens " << head_major << ", habits "
-                << &careful_habits - habits::all;
+            for (const std::size_t slices : {std::size_t{1}, std::size_t{4}}) {
+              const std::vector<float> careful = rotated(careful_habits, slices);
+              EXPECT_EQ(0, std::memcmp(plain.data(), careful.data(), of.size() * sizeof(float)))
+                  << of.head_dim << " " << of.rotary_dim << " heads before tokens " << head_major << ", habits "
+                  << &careful_habits - habits::all << ", slices " << slices;
+            }
           }
         });
       }

@@ -29,7 +29,8 @@ struct layout {
 };
 
 /// Part `index` of `count` of a call's work, for an engine's own thread pool: the parts of one call touch disjoint
-/// memory, cover everything once, and give the same bits for any count. They split (token, head) pairs evenly.
+/// memory, cover everything once, and give the same bits for any count (of a NaN that two NaNs meet in, only that it is
+/// one). They split (token, head) pairs evenly.
 struct slice {
   std::size_t index = 0;
   std::size_t count = 1;

@@ -18,6 +18,14 @@
 #  define ROTARY_UNROLL
 #endif
 
+// First in a function that adds two products: which of them is fused must be the same wherever it is inlined, or bits
+// depend on slices. clang's -ffast-math and -ffp-contract=fast leave that open.
+#if defined(__clang__)
+#  define ROTARY_FUSE_ALIKE _Pragma("clang fp contract(on)")
+#else
+#  define ROTARY_FUSE_ALIKE
+#endif
+
 // What each backend says of itself: LANES floats in a vector; at most VECTORS of pairs that a pass over the heads of a
 // token rotates; which conversions and arithmetic it has. Eight vectors of cos and eight of sin are more than AVX2 has
 // registers, but a second pass over the heads costs more than to read some of them again.
@@ -74,6 +82,7 @@ ROTARY_TARGET_END
 #undef ROTARY_BACKEND_BF16
 #undef ROTARY_BACKEND_FP16
 #undef ROTARY_UNROLL
+#undef ROTARY_FUSE_ALIKE
 #undef ROTARY_TARGET_BEGIN
 #undef ROTARY_TARGET_END
 #undef ROTARY_TEXT

@@ -189,6 +189,7 @@ ROTARY_INLINE void change_pairing_block(head_grid<From, To, C> x, std::size_t fi
 
 template <pairing Read, pairing Write, class From, class To, class C>
 ROTARY_INLINE void rotate_scalar(head_grid<From, To, C> x) {
+  ROTARY_FUSE_ALIKE
   using S = scalar_of<C>;
   const std::size_t read_step = Read == pairing::split_half ? x.half : 1;
   const std::size_t write_step = Write == pairing::split_half ? x.half : 1;

@@ -111,6 +111,7 @@ ROTARY_INLINE lanes<C, W> multiply(lanes<C, W> a, lanes<C, W> b) {
 /// a * c + b * s; the compiler fuses where the target can
 template <class C, std::size_t W>
 ROTARY_INLINE lanes<C, W> multiply_add(lanes<C, W> a, lanes<C, W> c, lanes<C, W> b, lanes<C, W> s) {
+  ROTARY_FUSE_ALIKE
 #if ROTARY_BACKEND_FP16
   if constexpr (std::is_same<C, float16>::value) return {half_multiply_add<W>(a.v, c.v, half_multiply<W>(b.v, s.v))};
 #endif
@@ -119,6 +120,7 @@ ROTARY_INLINE lanes<C, W> multiply_add(lanes<C, W> a, lanes<C, W> c, lanes<C, W>
 /// a * c - b * s
 template <class C, std::size_t W>
 ROTARY_INLINE lanes<C, W> multiply_subtract(lanes<C, W> a, lanes<C, W> c, lanes<C, W> b, lanes<C, W> s) {
+  ROTARY_FUSE_ALIKE
 #if ROTARY_BACKEND_FP16
   if constexpr (std::is_same<C, float16>::value) {
     return {half_multiply_subtract<W>(a.v, c.v, half_multiply<W>(b.v, s.v))};
@@ -225,9 +227,11 @@ ROTARY_INLINE twin<W> in_register(twin<W> x) {
 
 template <std::size_t W>
 ROTARY_INLINE twin<W> multiply_add(twin<W> a, twin<W> c, twin<W> b, twin<W> s) {
+  ROTARY_FUSE_ALIKE
   return {a.even * c.even + b.even * s.even, a.odd * c.odd + b.odd * s.odd};
 }
 template <std::size_t W>
 ROTARY_INLINE twin<W> multiply_subtract(twin<W> a, twin<W> c, twin<W> b, twin<W> s) {
+  ROTARY_FUSE_ALIKE
   return {a.even * c.even - b.even * s.even, a.odd * c.odd - b.odd * s.odd};
 }

@@ -51,11 +51,13 @@ ROTARY_INLINE lanes<C, W> multiply(lanes<C, W> a, lanes<C, W> b) {
 }
 template <class C, std::size_t W>
 ROTARY_INLINE lanes<C, W> multiply_add(lanes<C, W> a, lanes<C, W> c, lanes<C, W> b, lanes<C, W> s) {
+  ROTARY_FUSE_ALIKE
   for (std::size_t i = 0; i < W; ++i) a.v.at[i] = a.v.at[i] * c.v.at[i] + b.v.at[i] * s.v.at[i];
   return a;
 }
 template <class C, std::size_t W>
 ROTARY_INLINE lanes<C, W> multiply_subtract(lanes<C, W> a, lanes<C, W> c, lanes<C, W> b, lanes<C, W> s) {
+  ROTARY_FUSE_ALIKE
   for (std::size_t i = 0; i < W; ++i) a.v.at[i] = a.v.at[i] * c.v.at[i] - b.v.at[i] * s.v.at[i];
   return a;
 }
@@ -133,6 +135,7 @@ ROTARY_INLINE twin<W> in_register(twin<W> x) {
 
 template <std::size_t W>
 ROTARY_INLINE twin<W> multiply_add(twin<W> a, twin<W> c, twin<W> b, twin<W> s) {
+  ROTARY_FUSE_ALIKE
   for (std::size_t i = 0; i < W; ++i) {
     a.even.at[i] = a.even.at[i] * c.even.at[i] + b.even.at[i] * s.even.at[i];
     a.odd.at[i] = a.odd.at[i] * c.odd.at[i] + b.odd.at[i] * s.odd.at[i];
@@ -141,6 +144,7 @@ ROTARY_INLINE twin<W> multiply_add(twin<W> a, twin<W> c, twin<W> b, twin<W> s) {
 }
 template <std::size_t W>
 ROTARY_INLINE twin<W> multiply_subtract(twin<W> a, twin<W> c, twin<W> b, twin<W> s) {
+  ROTARY_FUSE_ALIKE
   for (std::size_t i = 0; i < W; ++i) {
     a.even.at[i] = a.even.at[i] * c.even.at[i] - b.even.at[i] * s.even.at[i];
     a.odd.at[i] = a.odd.at[i] * c.odd.at[i] - b.odd.at[i] * s.odd.at[i];
