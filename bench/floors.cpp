@@ -87,8 +87,16 @@ bool has_bf16() { return __builtin_cpu_supports("avx512bf16") != 0; }
     if (has_512()) bits512::add(list); \
     if (has_256()) bits256::add(list); \
     if (!has_256()) bits128::add(list)
+// Where the processor rounds to bfloat16 itself, nothing else is a candidate.
+#  define FLOOR_BF16_VARIANTS(list, add) \
+    if (has_bf16() && has_512()) {       \
+      bits512_bf16::add(list);           \
+    } else {                             \
+      FLOOR_VARIANTS(list, add);         \
+    }
 #else
 #  define FLOOR_VARIANTS(list, add) bits128::add(list)
+#  define FLOOR_BF16_VARIANTS(list, add) FLOOR_VARIANTS(list, add)
 #endif
 
 std::vector<in_place_floor> scale_floats() {
@@ -111,13 +119,7 @@ std::vector<in_place_floor> flip_signs() {
 
 std::vector<in_place_floor> convert_bf16() {
   std::vector<in_place_floor> all;
-#if defined(__x86_64__)
-  if (has_bf16() && has_512()) {
-    bits512_bf16::add_convert_bf16(all);
-    return all;
-  }
-#endif
-  FLOOR_VARIANTS(all, add_convert_bf16);
+  FLOOR_BF16_VARIANTS(all, add_convert_bf16);
   return all;
 }
 
@@ -142,13 +144,7 @@ std::vector<copy_floor> halving_copies() {
 
 std::vector<copy_floor> converting_copies() {
   std::vector<copy_floor> all;
-#if defined(__x86_64__)
-  if (has_bf16() && has_512()) {
-    bits512_bf16::add_converting_copies(all);
-    return all;
-  }
-#endif
-  FLOOR_VARIANTS(all, add_converting_copies);
+  FLOOR_BF16_VARIANTS(all, add_converting_copies);
   return all;
 }
 

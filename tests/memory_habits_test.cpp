@@ -17,6 +17,7 @@
 namespace {
 
 using rotary::detail::memory_habits;
+
 struct shape {
   std::size_t batch, tokens, heads, head_dim, rotary_dim, offset;
   std::size_t size() const { return batch * tokens * heads * head_dim; }

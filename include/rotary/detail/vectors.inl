@@ -168,8 +168,8 @@ ROTARY_INLINE vec_t<std::uint16_t, W> rounded_halves(vec_t<std::uint16_t, W> kep
 }
 
 #if ROTARY_BACKEND_LANES >= 8
-/// The numbers at even places of every 16 bytes, then those at odd ones: a shuffle that AVX2 has, as it has none
-/// across.
+/// The numbers at even places of every 16 bytes, then those at odd ones. AVX2 shuffles 16-bit numbers only within its
+/// 128-bit halves.
 template <std::size_t W, int... I>
 ROTARY_INLINE vec_t<std::uint64_t, W / 4> evens_first_in_16_bytes(vec_t<std::uint16_t, W> v,
                                                                   std::integer_sequence<int, I...>) {
@@ -199,7 +199,6 @@ ROTARY_INLINE vec_t<std::uint16_t, 2 * W> narrow_results(vec_t<float, W> a, vec_
   const u16 rounded = rounded_halves<2 * W>(halves.kept, halves.dropped, reinterpret_cast<u16>(nan));
   return out_of_turn<2 * W>(rounded);
 }
-
 #endif
 
 #if ROTARY_BACKEND_BF16
