@@ -57,6 +57,21 @@ struct head_grid {
   std::ptrdiff_t ahead;  // bytes from a head to one that is worth prefetching; 0: none is
   bool in_order;         // heads that share a row: each once, its lines in the order of addresses
 
+  // Not an aggregate: compilers clear a large one as a whole before they fill it, which costs more than a head.
+  head_grid(const From* first, To* first_to, const C* first_cos, const C* first_sin, const head_axis& inside,
+            const head_axis& outside, std::size_t row_pairs, std::size_t block_pairs, std::ptrdiff_t bytes_ahead,
+            bool by_address)
+      : from(first),
+        to(first_to),
+        cos(first_cos),
+        sin(first_sin),
+        inner(inside),
+        outer(outside),
+        pairs(row_pairs),
+        half(block_pairs),
+        ahead(bytes_ahead),
+        in_order(by_address) {}
+
   /// On to the next head along `axis`.
   ROTARY_INLINE void step(const head_axis& axis) {
     from += axis.from;

@@ -58,41 +58,68 @@ ROTARY_INLINE void ask_for_block(const head_grid<From, To, C>& x, const From* fr
   }
 }
 
+/// The next narrower vector: half the lanes, then from twins to plain lanes, down to 16 bytes.
+template <class V>
+struct narrower {
+  using type = void;
+};
+template <class C, std::size_t W>
+struct narrower<lanes<C, W>> {
+  using type = std::conditional_t<W * sizeof(C) >= 32, lanes<C, W / 2>, void>;
+};
+template <std::size_t W>
+struct narrower<twin<W>> {
+  using type = std::conditional_t<W >= 8, twin<W / 2>, lanes<float, W>>;
+};
+template <class V>
+struct narrower<two_vectors<V>> {
+  using type = V;
+};
+
+template <class V>
+constexpr std::size_t size_of = V::size;
+template <>
+constexpr std::size_t size_of<void> = 0;
+
 /// A block of all inner heads, whose cos and sin stay in registers: of `Vectors` whole vectors from `first` on, then,
-/// if Tail, the last of the row.
-template <class V, std::size_t Vectors, bool Tail, pairing P, class From, class To, class C>
+/// if there is a Tail, as many places as it holds at the end of the row.
+template <class V, std::size_t Vectors, class Tail, pairing P, class From, class To, class C>
 ROTARY_INLINE void rotate_block(head_grid<From, To, C> x, std::size_t first) {
-  const std::size_t tail = run_of<P>(x) - V::size;
-  turn<V, P> turns[Vectors], tail_turn;
+  constexpr bool tailed = !std::is_void<Tail>::value;
+  using tail_turn = turn<std::conditional_t<tailed, Tail, V>, P>;
+  const std::size_t tail = run_of<P>(x) - size_of<Tail>;
+  turn<V, P> turns[Vectors];
+  tail_turn last_turn;
   ROTARY_UNROLL
   for (std::size_t k = 0; k < Vectors; ++k) turns[k].load(x.cos, x.sin, first + k * V::size);
-  if constexpr (Tail) tail_turn.load(x.cos, x.sin, tail);
+  if constexpr (tailed) last_turn.load(x.cos, x.sin, tail);
   for (std::size_t left = x.inner.count; left != 0; --left, x.step(x.inner)) {
     const From* const from = x.from + first;  // addresses that differ by constants from here on
     To* const to = x.to + first;
     ask_for_block<Vectors * V::size, P>(x, from);
-    typename turn<V, P>::result tail_result{};
-    if constexpr (Tail) tail_result = tail_turn.apply(x.from + tail, x.half);
+    typename tail_turn::result last{};
+    if constexpr (tailed) last = last_turn.apply(x.from + tail, x.half);
     ROTARY_UNROLL
     for (std::size_t k = 0; k < Vectors; ++k) {
       turn<V, P>::store(turns[k].apply(from + k * V::size, x.half), to + k * V::size, x.half);
     }
-    if constexpr (Tail) turn<V, P>::store(tail_result, x.to + tail, x.half);
+    if constexpr (tailed) tail_turn::store(last, x.to + tail, x.half);
   }
 }
 
 // Blocks of the largest power of two first; the last one takes the tail with it, since that must not meet a vector
 // which an earlier block has stored.
-template <class V, std::size_t Vectors, pairing P, class From, class To, class C>
-ROTARY_INLINE void rotate_blocks(const head_grid<From, To, C>& x, std::size_t first, std::size_t vectors, bool tail) {
-  for (; vectors > Vectors || (vectors == Vectors && !tail); vectors -= Vectors, first += Vectors * V::size) {
-    rotate_block<V, Vectors, false, P>(x, first);
+template <class V, std::size_t Vectors, class Tail, pairing P, class From, class To, class C>
+ROTARY_INLINE void rotate_blocks(const head_grid<From, To, C>& x, std::size_t first, std::size_t vectors) {
+  for (; vectors > Vectors || (vectors == Vectors && std::is_void<Tail>::value); first += Vectors * V::size) {
+    rotate_block<V, Vectors, void, P>(x, first);
+    vectors -= Vectors;
   }
   if (vectors == 0) return;
   if (vectors != Vectors) {
-    if constexpr (Vectors > 1) rotate_blocks<V, Vectors / 2, P>(x, first, vectors, tail);
+    if constexpr (Vectors > 1) rotate_blocks<V, Vectors / 2, Tail, P>(x, first, vectors);
   } else {
-    rotate_block<V, Vectors, true, P>(x, first);
+    rotate_block<V, Vectors, Tail, P>(x, first);
   }
 }
 
@@ -205,24 +232,6 @@ ROTARY_INLINE void rotate_scalar(head_grid<From, To, C> x) {
   }
 }
 
-/// The next narrower vector: half the lanes, then from twins to plain lanes, down to 16 bytes.
-template <class V>
-struct narrower {
-  using type = void;
-};
-template <class C, std::size_t W>
-struct narrower<lanes<C, W>> {
-  using type = std::conditional_t<W * sizeof(C) >= 32, lanes<C, W / 2>, void>;
-};
-template <std::size_t W>
-struct narrower<twin<W>> {
-  using type = std::conditional_t<W >= 8, twin<W / 2>, lanes<float, W>>;
-};
-template <class V>
-struct narrower<two_vectors<V>> {
-  using type = V;
-};
-
 template <bool OwnRows, class V, std::size_t Vectors, pairing Read, pairing Write, class From, class To, class C>
 ROTARY_INLINE void rotate_by_width(const head_grid<From, To, C>& x) {
   if constexpr (std::is_void<V>::value) {
@@ -238,7 +247,17 @@ ROTARY_INLINE void rotate_by_width(const head_grid<From, To, C>& x) {
     } else if constexpr (OwnRows) {
       rotate_own_rows<V, Read>(x);
     } else {
-      rotate_blocks<V, Vectors, Read>(x, 0, run / V::size, run % V::size != 0);
+      // Conversions of fewer than eight numbers take as many instructions as those of eight, or more.
+      constexpr bool converts = !std::is_same<From, C>::value || !std::is_same<To, C>::value;
+      using short_tail = std::conditional_t<converts && V::size < 16, void, typename narrower<V>::type>;
+      const std::size_t whole = run / V::size, rest = run % V::size;
+      if (rest == 0) {
+        rotate_blocks<V, Vectors, void, Read>(x, 0, whole);
+      } else if (rest <= size_of<short_tail>) {
+        rotate_blocks<V, Vectors, short_tail, Read>(x, 0, whole);
+      } else {
+        rotate_blocks<V, Vectors, V, Read>(x, 0, whole);
+      }
     }
   }
 }
@@ -254,7 +273,7 @@ ROTARY_NOINLINE void rotate_whole_blocks(const head_grid<From, To, C>& grid) {
     } else {
       if (left > 1) prefetch_row(x.cos + grid.outer.row, x.sin + grid.outer.row, x.pairs);
       const std::size_t run = run_of<P>(grid);
-      for (std::size_t first = 0; first < run; first += Vectors * V::size) rotate_block<V, Vectors, false, P>(x, first);
+      for (std::size_t first = 0; first < run; first += Vectors * V::size) rotate_block<V, Vectors, void, P>(x, first);
     }
   }
 }
@@ -281,6 +300,18 @@ ROTARY_INLINE bool rotated_in_whole_blocks(const head_grid<From, To, C>& grid) {
   if (run % block == 0 && (Vectors > 1 || ByOnes || run == V::size) && (OwnRows || !grid.in_order || run == block)) {
     rotate_whole_blocks<OwnRows, V, Vectors, P>(grid);
     return true;
+  }
+  if constexpr (!OwnRows && Vectors >= 4 && ROTARY_BACKEND_LANES >= 16) {  // heads of 96 and 192, of 80 and 160
+    if (run == block / 4 * 3) {
+      rotate_whole_blocks<OwnRows, V, Vectors / 4 * 3, P>(grid);
+      return true;
+    }
+    if constexpr (Vectors >= 8) {
+      if (run == block / 8 * 5) {
+        rotate_whole_blocks<OwnRows, V, Vectors / 8 * 5, P>(grid);
+        return true;
+      }
+    }
   }
   if constexpr (Vectors > 1) return rotated_in_whole_blocks<OwnRows, ByOnes, V, Vectors / 2, P>(grid);
   return false;

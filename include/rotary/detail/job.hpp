@@ -54,6 +54,17 @@ struct rotation_job {
   bool in_order = false;           // heads that share a row: each once, its lines in the order of addresses
   bool by_address = false;         // q, k and v token by token; where tokens come before heads, all of them at once
   bool streams = false;            // write past the caches
+
+  // Not an aggregate, for the reason of head_grid.
+  rotation_job(const tensor_shape& source, const tensor_shape& destination, const rows_shape& rows,
+               const positions& of_tokens, const layout& pairs, double cos_multiplier, double sin_multiplier)
+      : from(source),
+        to(destination),
+        table(rows),
+        where(of_tokens),
+        how(pairs),
+        cos_factor(cos_multiplier),
+        sin_factor(sin_multiplier) {}
 };
 
 /// A row of cos and sin in double, [pairs] each, that lies elsewhere.
