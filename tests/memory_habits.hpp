@@ -7,9 +7,16 @@
 namespace habits {
 
 constexpr std::size_t no = rotary::detail::memory_habits::never;
-// None, first; what Intel and Zen 5 do; what Zen 4 does; both at once; then what those hide.
-constexpr rotary::detail::memory_habits all[] = {{no, no, no, no}, {0, no, no, 0}, {no, 0, 0, 0},  {0, 0, 0, 0},
-                                                 {no, 0, no, no},  {no, 0, no, 0}, {no, no, 0, no}};
+constexpr rotary::detail::memory_habits made(std::size_t prefetch_from, std::size_t near_from,
+                                             std::size_t in_order_from, std::size_t by_address_from,
+                                             std::size_t stream_from, std::ptrdiff_t bytes_ahead) {
+  return {prefetch_from, prefetch_from, near_from, near_from, in_order_from, by_address_from, stream_from, bytes_ahead};
+}
+// None, first; what Intel does; what Zen 5 does, far and near; what Zen 4 does; all at once; then what those hide.
+constexpr rotary::detail::memory_habits all[] = {
+    made(no, no, no, no, no, 0), made(0, no, no, no, 0, 0),   made(0, no, no, no, 0, 12288), made(no, 0, no, no, no, 0),
+    made(no, no, 0, 0, 0, 0),    made(0, no, 0, 0, 0, 12288), made(no, no, 0, no, no, 0),    made(no, no, 0, no, 0, 0),
+    made(no, no, no, 0, no, 0),  made(no, 0, 0, no, no, 0)};
 
 /// Lasts as long as it lives.
 class for_a_while {

@@ -149,7 +149,7 @@ TEST(MemoryHabitsInPlace, ReadNothingBeyondLongRows) {
         plain[i] = careful[i] = static_cast<float>(random.next_unit());
       }
       rotary::rotate_adjoint(rotary::bshd(plain.data(), 1, tokens, 1, dim), table, 3, how);
-      const habits::for_a_while meanwhile(memory_habits{habits::no, 0, habits::no, habits::no});
+      const habits::for_a_while meanwhile(habits::made(habits::no, habits::no, 0, habits::no, habits::no, 0));
       rotary::rotate_adjoint(rotary::bshd(careful.data(), 1, tokens, 1, dim), table, 3, how);
       EXPECT_EQ(0, std::memcmp(plain.data(), careful.data(), plain.size() * sizeof(float)));
     });

@@ -232,7 +232,14 @@ inline void choose_memory_habits(rotation_job& job, bool in_place) {
   const double bytes = static_cast<double>(size) * 2.0 * static_cast<double>(job.table.pairs) *
                        static_cast<double>(to.batch) * static_cast<double>(to.tokens) * static_cast<double>(to.heads);
   const memory_habits& habits = memory_habits_in_use();
-  job.ahead = bytes >= static_cast<double>(habits.prefetch_from);
+  job.ahead = bytes >= static_cast<double>(in_place ? habits.prefetch_from : habits.prefetch_copies_from);
+  job.bytes_ahead = habits.bytes_ahead;
+  if (!job.ahead && in_place && to.element_size == sizeof(float) && to.tokens_adjoin()) {
+    constexpr std::ptrdiff_t near = 1024;
+    job.ahead = bytes >= static_cast<double>(habits.prefetch_near_from);
+    job.bytes_ahead = near;
+  }
+  job.jumps_ahead = job.from.element_size == 2 && bytes >= static_cast<double>(habits.prefetch_jumps_from);
   job.in_order = bytes >= static_cast<double>(habits.in_order_from);
   job.by_address = bytes >= static_cast<double>(habits.by_address_from);
   if (in_place || job.how.pairing != job.how.stored || bytes < static_cast<double>(habits.stream_from)) return;

@@ -85,10 +85,14 @@ inline void force_backend() noexcept { enable_backends(available_backends()); }
 struct memory_habits {
   static constexpr std::size_t never = ~std::size_t{0};
 
-  std::size_t prefetch_from = never;    // ask for lines ahead
-  std::size_t in_order_from = never;    // see rotation_job
-  std::size_t by_address_from = never;  // see rotation_job
-  std::size_t stream_from = never;      // write another tensor past the caches
+  std::size_t prefetch_from = never;         // in place: ask for lines ahead
+  std::size_t prefetch_copies_from = never;  // from one tensor into another: ask for lines ahead
+  std::size_t prefetch_near_from = never;    // dense floats in place: up to prefetch_from, ask for lines near by
+  std::size_t prefetch_jumps_from = never;   // 16-bit heads farther apart than tokens: ask for lines ahead
+  std::size_t in_order_from = never;         // see rotation_job
+  std::size_t by_address_from = never;       // see rotation_job
+  std::size_t stream_from = never;           // write another tensor past the caches
+  std::ptrdiff_t bytes_ahead = 0;            // to what is asked for in dense tensors; 0: to the next token
 };
 
 // Measured on servers: Intel Ice Lake, AMD Zen 4 and Zen 5 (bench/README.md).
@@ -101,12 +105,15 @@ inline memory_habits detect_memory_habits() noexcept {
   unsigned a = 0, b = 0, c = 0, d = 0;
   if (!__get_cpuid(0, &a, &b, &c, &d)) return habits;
   if (b == signature_INTEL_ebx) {  // measured on Ice Lake
-    habits.prefetch_from = 2 * megabyte;
+    habits.prefetch_from = habits.prefetch_copies_from = 2 * megabyte;
     habits.stream_from = 8 * megabyte;
   } else if (b == signature_AMD_ebx && __get_cpuid(1, &a, &b, &c, &d)) {
     const unsigned family = 0xf + (a >> 20 & 0xff);
     if (family >= 0x1a) {  // Zen 5
-      habits.prefetch_from = beyond_third_cache;
+      habits.prefetch_from = 14 * megabyte;
+      habits.prefetch_copies_from = beyond_third_cache;
+      habits.prefetch_near_from = habits.prefetch_jumps_from = 2 * megabyte;
+      habits.bytes_ahead = 12 * 1024;
     } else if (family == 0x19) {  // Zen 3 and 4, measured on Zen 4, which prefetching makes slower
       habits.stream_from = 8 * megabyte;
       habits.in_order_from = megabyte;

@@ -249,7 +249,7 @@ ROTARY_INLINE void rotate_by_width(const head_grid<From, To, C>& x) {
     } else {
       // Conversions of fewer than eight numbers take as many instructions as those of eight, or more.
       constexpr bool converts = !std::is_same<From, C>::value || !std::is_same<To, C>::value;
-      using short_tail = std::conditional_t<converts && V::size < 16, void, typename narrower<V>::type>;
+      using short_tail = std::conditional_t < converts&& V::size<16, void, typename narrower<V>::type>;
       const std::size_t whole = run / V::size, rest = run % V::size;
       if (rest == 0) {
         rotate_blocks<V, Vectors, void, Read>(x, 0, whole);

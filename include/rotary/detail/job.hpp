@@ -23,6 +23,10 @@ struct tensor_shape {
   std::ptrdiff_t batch_stride, token_stride, head_stride;
 
   ROTARY_INLINE bool empty() const { return batch == 0 || tokens == 0 || heads == 0 || head_dim == 0; }
+  /// True if each token begins where the heads of the one before it end.
+  bool tokens_adjoin() const {
+    return heads > 1 && head_stride != 0 && token_stride == static_cast<std::ptrdiff_t>(heads) * head_stride;
+  }
   ROTARY_INLINE std::ptrdiff_t at(std::size_t b, std::size_t t, std::size_t h) const {
     return static_cast<std::ptrdiff_t>(b) * batch_stride + static_cast<std::ptrdiff_t>(t) * token_stride +
            static_cast<std::ptrdiff_t>(h) * head_stride;
@@ -51,6 +55,8 @@ struct rotation_job {
   bool plain_rows = false;         // pair_step 1, factors 1: a row of the compute type serves as it is
   bool copies_outside = false;     // out of place, and channels lie outside the rotated block
   bool ahead = false;              // prefetch
+  std::ptrdiff_t bytes_ahead = 0;  // how far, where tokens adjoin; 0, or where they do not: to the next token
+  bool jumps_ahead = false;        // prefetch, where heads farther apart than tokens come before them
   bool in_order = false;           // heads that share a row: each once, its lines in the order of addresses
   bool by_address = false;         // q, k and v token by token; where tokens come before heads, all of them at once
   bool streams = false;            // write past the caches

@@ -25,12 +25,8 @@ ROTARY_INLINE vec_t<float16, W> half_multiply_subtract(vec_t<float16, W> a, vec_
 // Shuffles; I runs over the lanes of the result.
 
 template <class C, std::size_t W, int... I>
-ROTARY_INLINE vec_t<C, W> even_twice(vec_t<C, W> v, std::integer_sequence<int, I...>) {
-  return __builtin_shufflevector(v, v, (I & ~1)...);
-}
-template <class C, std::size_t W, int... I>
-ROTARY_INLINE vec_t<C, W> odd_twice(vec_t<C, W> v, std::integer_sequence<int, I...>) {
-  return __builtin_shufflevector(v, v, (I | 1)...);
+ROTARY_INLINE vec_t<C, W> partners(vec_t<C, W> v, std::integer_sequence<int, I...>) {
+  return __builtin_shufflevector(v, v, (I ^ 1)...);
 }
 template <class C, std::size_t W, int... I>
 ROTARY_INLINE vec_t<C, 2 * W> zip(vec_t<C, W> a, vec_t<C, W> b, std::integer_sequence<int, I...>) {
@@ -129,8 +125,8 @@ ROTARY_INLINE lanes<C, W> multiply_subtract(lanes<C, W> a, lanes<C, W> c, lanes<
   return {a.v * c.v - b.v * s.v};
 }
 
-/// The same numbers, loaded here: two shuffles of one register take less than two that each load from memory, which
-/// compilers prefer; and loads stay in the order of addresses, which AMD's prefetchers need.
+/// The same numbers, loaded here: compilers would load them again for each use; and loads stay in the order of
+/// addresses, which AMD's prefetchers need.
 template <class C, std::size_t W>
 ROTARY_INLINE lanes<C, W> in_register(lanes<C, W> x) {
 #if ROTARY_X86
@@ -138,19 +134,14 @@ ROTARY_INLINE lanes<C, W> in_register(lanes<C, W> x) {
 #endif
   return x;
 }
-/// (v0, v0, v2, v2, …)
+/// (v1, v0, v3, v2, …)
 template <class C, std::size_t W>
-ROTARY_INLINE lanes<C, W> duplicate_even(lanes<C, W> x) {
-  return {even_twice<C, W>(x.v, lane_numbers<W>())};
+ROTARY_INLINE lanes<C, W> swap_pairs(lanes<C, W> x) {
+  return {partners<C, W>(x.v, lane_numbers<W>())};
 }
-/// (v1, v1, v3, v3, …)
+/// From W / 2 pairs: (c0, c0, c1, c1, …) and (-s0, s0, -s1, s1, …)
 template <class C, std::size_t W>
-ROTARY_INLINE lanes<C, W> duplicate_odd(lanes<C, W> x) {
-  return {odd_twice<C, W>(x.v, lane_numbers<W>())};
-}
-/// From W / 2 pairs: (c0, s0, c1, s1, …) and (-s0, c0, -s1, c1, …)
-template <class C, std::size_t W>
-ROTARY_INLINE void interleaved_factors(const C* cos, const C* sin, lanes<C, W>& even, lanes<C, W>& odd) {
+ROTARY_INLINE void interleaved_factors(const C* cos, const C* sin, lanes<C, W>& own, lanes<C, W>& partner) {
   const vec_t<C, W / 2> c = load_bytes<C, W / 2>(cos), s = load_bytes<C, W / 2>(sin);
   vec_t<C, W / 2> negative;
   if constexpr (std::is_same<C, float16>::value) {
@@ -158,8 +149,8 @@ ROTARY_INLINE void interleaved_factors(const C* cos, const C* sin, lanes<C, W>& 
   } else {
     negative = -s;
   }
-  even = {zip<C, W / 2>(c, s, lane_numbers<W>())};
-  odd = {zip<C, W / 2>(negative, c, lane_numbers<W>())};
+  own = {zip<C, W / 2>(c, c, lane_numbers<W>())};
+  partner = {zip<C, W / 2>(negative, s, lane_numbers<W>())};
 }
 
 /// W pairs stored side by side: first members to a, second members to b.

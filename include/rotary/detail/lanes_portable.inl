@@ -67,21 +67,17 @@ ROTARY_INLINE lanes<C, W> in_register(lanes<C, W> x) {
   return x;
 }
 template <class C, std::size_t W>
-ROTARY_INLINE lanes<C, W> duplicate_even(lanes<C, W> x) {
-  for (std::size_t i = 1; i < W; i += 2) x.v.at[i] = x.v.at[i - 1];
-  return x;
+ROTARY_INLINE lanes<C, W> swap_pairs(lanes<C, W> x) {
+  lanes<C, W> swapped = x;
+  for (std::size_t i = 0; i < W; ++i) swapped.v.at[i] = x.v.at[i ^ 1];
+  return swapped;
 }
 template <class C, std::size_t W>
-ROTARY_INLINE lanes<C, W> duplicate_odd(lanes<C, W> x) {
-  for (std::size_t i = 1; i < W; i += 2) x.v.at[i - 1] = x.v.at[i];
-  return x;
-}
-template <class C, std::size_t W>
-ROTARY_INLINE void interleaved_factors(const C* cos, const C* sin, lanes<C, W>& even, lanes<C, W>& odd) {
+ROTARY_INLINE void interleaved_factors(const C* cos, const C* sin, lanes<C, W>& own, lanes<C, W>& partner) {
   for (std::size_t i = 0; i < W / 2; ++i) {
-    even.v.at[2 * i] = odd.v.at[2 * i + 1] = cos[i];
-    even.v.at[2 * i + 1] = sin[i];
-    odd.v.at[2 * i] = -sin[i];
+    own.v.at[2 * i] = own.v.at[2 * i + 1] = cos[i];
+    partner.v.at[2 * i] = -sin[i];
+    partner.v.at[2 * i + 1] = sin[i];
   }
 }
 

@@ -39,13 +39,10 @@ struct split_output {
   /// by itself whether it is written past the caches.
   void choose_habits(std::size_t packed_heads) {
     if (job.from.tokens < 2) return;
-    rotation_job all = job;
-    all.to.heads = packed_heads;
-    choose_memory_habits(all, false);
-    job.ahead = all.ahead;
-    job.in_order = all.in_order;
-    job.by_address = all.by_address;
-    job.streams = all.streams;
+    const std::size_t own_heads = job.to.heads;
+    job.to.heads = packed_heads;
+    choose_memory_habits(job, false);
+    job.to.heads = own_heads;
   }
 };
 

@@ -77,7 +77,7 @@ class tensor_walk {
               job_.in_order};
     head_axis& tokens = heads_inside ? x.outer : x.inner;
     const std::size_t most = most_tokens(heads_inside);
-    if (job_.ahead) x.ahead = distance_ahead(x, end - begin);
+    if (job_.ahead || (job_.jumps_ahead && !closer)) x.ahead = distance_ahead(x, end - begin);
     while (begin < end) {
       const std::int64_t row = row_of(b, begin);
       tokens.count = consecutive(b, begin, end - begin < most ? end : begin + most);
@@ -116,12 +116,18 @@ class tensor_walk {
     return room > job_.table.pairs ? room / (job_.table.pairs + 1) : 1;
   }
 
-  /// From a head to the same one of the next token, where that is not far; else to one further on in this token.
-  static std::ptrdiff_t distance_ahead(const grid& x, std::size_t tokens) {
+  /// In bytes: where tokens adjoin, as many heads on as the job says; else from a head to the same one of the next
+  /// token, where that is not far, or to one further on in this token.
+  std::ptrdiff_t distance_ahead(const grid& x, std::size_t tokens) const {
     constexpr std::size_t most_bytes = std::size_t{1} << 15;
-    const std::ptrdiff_t next = x.outer.from * static_cast<std::ptrdiff_t>(sizeof(From));
-    if (tokens > 1 && absolute(next) <= most_bytes) return next;
-    return 16 * x.inner.from * static_cast<std::ptrdiff_t>(sizeof(From));
+    const std::ptrdiff_t head = x.inner.from * static_cast<std::ptrdiff_t>(sizeof(From));
+    const std::ptrdiff_t token = x.outer.from * static_cast<std::ptrdiff_t>(sizeof(From));
+    if (tokens > 1 && job_.bytes_ahead != 0 && job_.from.tokens_adjoin()) {
+      const std::ptrdiff_t size = static_cast<std::ptrdiff_t>(absolute(head));
+      return (job_.bytes_ahead + size - 1) / size * head;
+    }
+    if (tokens > 1 && absolute(token) <= most_bytes) return token;
+    return 16 * head;
   }
 
   std::int64_t row_of(std::size_t b, std::size_t t) const {

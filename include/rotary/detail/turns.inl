@@ -31,19 +31,19 @@ struct turn<V, pairing::split_half> {
   }
 };
 
-/// Interleaved channels, V::size at a time. Twins hold first and second members apart already; plain lanes are
-/// multiplied twice, once with each member in both places of its pair.
+/// Interleaved channels, V::size at a time. Twins hold first and second members apart already; of plain lanes, each is
+/// multiplied by its cos, and its partner by its sin.
 template <class V>
 struct interleaved_turn;
 
 template <class C, std::size_t W>
 struct interleaved_turn<lanes<C, W>> {
-  lanes<C, W> even, odd;
+  lanes<C, W> own, partner;
 
-  ROTARY_INLINE void load(const C* cos, const C* sin) { interleaved_factors(cos, sin, even, odd); }
+  ROTARY_INLINE void load(const C* cos, const C* sin) { interleaved_factors(cos, sin, own, partner); }
   ROTARY_INLINE lanes<C, W> apply(lanes<C, W> loaded) const {
     const lanes<C, W> x = in_register(loaded);
-    return multiply_add(duplicate_even(x), even, duplicate_odd(x), odd);
+    return multiply_add(x, own, swap_pairs(x), partner);
   }
 };
 
