@@ -10,7 +10,8 @@ constexpr std::size_t no = rotary::detail::memory_habits::never;
 constexpr rotary::detail::memory_habits made(std::size_t prefetch_from, std::size_t near_from,
                                              std::size_t in_order_from, std::size_t by_address_from,
                                              std::size_t stream_from, std::ptrdiff_t bytes_ahead) {
-  return {prefetch_from, prefetch_from, near_from, near_from, in_order_from, by_address_from, stream_from, bytes_ahead};
+  return {prefetch_from, near_from,     prefetch_from,   no,         near_from,
+          bytes_ahead,   in_order_from, by_address_from, stream_from};
 }
 // None, first; what Intel does; what Zen 5 does, far and near; what Zen 4 does; all at once; then what those hide.
 constexpr rotary::detail::memory_habits all[] = {

@@ -136,6 +136,23 @@ TEST(MemoryHabitsInPlace, ChangeNoBit) {
   }
 }
 
+// A source that repeats one head has no distance from head to head to ask for.
+TEST(MemoryHabitsOfCopies, TakeASourceOfOneHead) {
+  constexpr std::size_t tokens = 5, heads = 3, dim = 64;
+  const rotary::table<float> table(rotary::make_spectrum(dim, 10000.0), 16);
+  std::vector<float> head(dim);
+  reference::random_bits random(10);
+  for (float& x : head) x = static_cast<float>(random.next_unit());
+  const rotary::tensor_view<const float> repeated = {head.data(), 1, tokens, heads, dim, 0, 0, 0};
+  const auto rotated = [&](const memory_habits& of_call) {
+    const habits::for_a_while meanwhile(of_call);
+    std::vector<float> to(tokens * heads * dim);
+    rotary::rotate(repeated, rotary::bshd(to.data(), 1, tokens, heads, dim), table, 3);
+    return to;
+  };
+  for (const memory_habits& of_call : habits::all) EXPECT_EQ(rotated(habits::all[0]), rotated(of_call));
+}
+
 // Rows of more pairs than are prepared at a time go in parts, each of which must stay within the tensor: here one that
 // ends at a guard page.
 TEST(MemoryHabitsInPlace, ReadNothingBeyondLongRows) {

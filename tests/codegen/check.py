@@ -3,7 +3,8 @@
 add where the backend can, and call nothing. The loops over heads that share a row keep everything in registers, but for
 cos and sin of blocks that have more of them than there are registers: these may be read from the stack, to which nothing
 is written. Loops with a tail whose heads have a row each load so much more that an address may lie there, too. With
---addresses-on-stack that may be so in all loops with a tail: clang reloads a stride or a pointer in some.
+--addresses-on-stack that may be so in all loops with a tail: clang reloads a stride or a pointer in some. And a call of
+rotate fills its descriptions field by field: no string instruction clears or copies them, which takes longer than a head.
 
 usage: check.py --compiler g++ --include include --work build/codegen
 """
@@ -221,6 +222,19 @@ def check_backend(functions, backend, label, addresses_on_stack):
     return len(complaints)
 
 
+def check_calls(functions, label):
+    """How many functions of a whole call have a string instruction; complains about each."""
+    strings = [name for name, code in functions.items()
+               if any(re.match(r"^(stos|movs)[bwlq]?$", instruction.name) and "%es:(" in instruction.operands
+                      for instruction in code)]
+    for name in strings:
+        print(f"{label}: clears or copies by a string instruction: {name[:120]}")
+    if not any("run_any_rotation" in name for name in functions):
+        print(f"{label}: found no call of rotate")
+        return 1
+    return len(strings)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--compiler", required=True)
@@ -233,6 +247,7 @@ def main():
         functions = disassemble(arguments.compiler, arguments.include, arguments.work, pairing)
         for backend in BACKENDS:
             failures += check_backend(functions, backend, f"{backend} {pairing}", arguments.addresses_on_stack)
+        failures += check_calls(functions, pairing)
     sys.exit(failures != 0)
 
 

@@ -225,6 +225,24 @@ inline std::size_t slice_begin(std::size_t units, std::size_t index, std::size_t
   return share * index + (index < rest ? index : rest);
 }
 
+/// Chooses which lines a call of so many bytes asks for ahead.
+inline void choose_prefetch(rotation_job& job, bool in_place, double bytes) {
+  constexpr std::ptrdiff_t near = 1024;
+  const memory_habits& habits = memory_habits_in_use();
+  const auto from = [bytes](std::size_t limit) { return bytes >= static_cast<double>(limit); };
+  const bool dense = job.from.tokens_adjoin();
+  job.bytes_ahead = habits.bytes_ahead;
+  if (!in_place) {
+    job.ahead = from(habits.prefetch_copies_from) && !(dense && from(habits.prefetch_dense_copies_until));
+  } else if (from(habits.prefetch_from)) {
+    job.ahead = true;
+  } else if (dense && job.from.element_size == sizeof(float) && from(habits.prefetch_near_from)) {
+    job.ahead = true;
+    job.bytes_ahead = near;
+  }
+  job.jumps_ahead = job.from.element_size == 2 && from(habits.prefetch_jumps_from);
+}
+
 /// Chooses how a call of several tokens treats memory.
 inline void choose_memory_habits(rotation_job& job, bool in_place) {
   const tensor_shape& to = job.to;
@@ -232,14 +250,7 @@ inline void choose_memory_habits(rotation_job& job, bool in_place) {
   const double bytes = static_cast<double>(size) * 2.0 * static_cast<double>(job.table.pairs) *
                        static_cast<double>(to.batch) * static_cast<double>(to.tokens) * static_cast<double>(to.heads);
   const memory_habits& habits = memory_habits_in_use();
-  job.ahead = bytes >= static_cast<double>(in_place ? habits.prefetch_from : habits.prefetch_copies_from);
-  job.bytes_ahead = habits.bytes_ahead;
-  if (!job.ahead && in_place && to.element_size == sizeof(float) && to.tokens_adjoin()) {
-    constexpr std::ptrdiff_t near = 1024;
-    job.ahead = bytes >= static_cast<double>(habits.prefetch_near_from);
-    job.bytes_ahead = near;
-  }
-  job.jumps_ahead = job.from.element_size == 2 && bytes >= static_cast<double>(habits.prefetch_jumps_from);
+  choose_prefetch(job, in_place, bytes);
   job.in_order = bytes >= static_cast<double>(habits.in_order_from);
   job.by_address = bytes >= static_cast<double>(habits.by_address_from);
   if (in_place || job.how.pairing != job.how.stored || bytes < static_cast<double>(habits.stream_from)) return;

@@ -85,14 +85,16 @@ inline void force_backend() noexcept { enable_backends(available_backends()); }
 struct memory_habits {
   static constexpr std::size_t never = ~std::size_t{0};
 
-  std::size_t prefetch_from = never;         // in place: ask for lines ahead
-  std::size_t prefetch_copies_from = never;  // from one tensor into another: ask for lines ahead
-  std::size_t prefetch_near_from = never;    // dense floats in place: up to prefetch_from, ask for lines near by
-  std::size_t prefetch_jumps_from = never;   // 16-bit heads farther apart than tokens: ask for lines ahead
-  std::size_t in_order_from = never;         // see rotation_job
-  std::size_t by_address_from = never;       // see rotation_job
-  std::size_t stream_from = never;           // write another tensor past the caches
-  std::ptrdiff_t bytes_ahead = 0;            // to what is asked for in dense tensors; 0: to the next token
+  // Ask for lines ahead: in place; where floats in place adjoin, near by; from one tensor into another, but where
+  // tokens adjoin only up to a size; where 16-bit heads lie farther apart than tokens.
+  std::size_t prefetch_from = never, prefetch_near_from = never;
+  std::size_t prefetch_copies_from = never, prefetch_dense_copies_until = never;
+  std::size_t prefetch_jumps_from = never;
+  std::ptrdiff_t bytes_ahead = 0;  // how far where tokens adjoin; 0: the next token, as elsewhere
+
+  std::size_t in_order_from = never;    // see rotation_job
+  std::size_t by_address_from = never;  // see rotation_job
+  std::size_t stream_from = never;      // write another tensor past the caches
 };
 
 // Measured on servers: Intel Ice Lake, AMD Zen 4 and Zen 5 (bench/README.md).
@@ -112,6 +114,7 @@ inline memory_habits detect_memory_habits() noexcept {
     if (family >= 0x1a) {  // Zen 5
       habits.prefetch_from = 14 * megabyte;
       habits.prefetch_copies_from = beyond_third_cache;
+      habits.prefetch_dense_copies_until = 96 * megabyte;
       habits.prefetch_near_from = habits.prefetch_jumps_from = 2 * megabyte;
       habits.bytes_ahead = 12 * 1024;
     } else if (family == 0x19) {  // Zen 3 and 4, measured on Zen 4, which prefetching makes slower
