@@ -265,18 +265,20 @@ inline void add_flip_signs(std::vector<in_place_floor>& to) {
 }
 inline void add_copies(std::vector<copy_floor>& to) {
   to.push_back({"copy, " FLOOR_NAME, copy<false, 0>});
-  to.push_back({"copy, " FLOOR_NAME ", prefetch", copy<false, ahead>});
+  to.push_back({"copy, " FLOOR_NAME ", prefetch 4 KB", copy<false, ahead>});
 #if defined(__x86_64__)
   to.push_back({"copy, " FLOOR_NAME ", non-temporal", copy<true, 0>});
-  to.push_back({"copy, " FLOOR_NAME ", non-temporal, prefetch", copy<true, ahead>});
+  to.push_back({"copy, " FLOOR_NAME ", non-temporal, prefetch 4 KB", copy<true, ahead>});
+  to.push_back({"copy, " FLOOR_NAME ", non-temporal, prefetch 12 KB", copy<true, far>});
 #endif
 }
 inline void add_halving_copies(std::vector<copy_floor>& to) {
   to.push_back({"copy 4:2, " FLOOR_NAME, halve<false, 0>});
-  to.push_back({"copy 4:2, " FLOOR_NAME ", prefetch", halve<false, ahead>});
+  to.push_back({"copy 4:2, " FLOOR_NAME ", prefetch 4 KB", halve<false, ahead>});
 #if defined(__x86_64__)
   to.push_back({"copy 4:2, " FLOOR_NAME ", non-temporal", halve<true, 0>});
-  to.push_back({"copy 4:2, " FLOOR_NAME ", non-temporal, prefetch", halve<true, ahead>});
+  to.push_back({"copy 4:2, " FLOOR_NAME ", non-temporal, prefetch 4 KB", halve<true, ahead>});
+  to.push_back({"copy 4:2, " FLOOR_NAME ", non-temporal, prefetch 12 KB", halve<true, far>});
 #endif
 }
 inline void add_converting_copies(std::vector<copy_floor>& to) {

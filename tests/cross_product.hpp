@@ -78,7 +78,7 @@ const std::vector<T>& numbers() {
 
 // ---- the shapes
 
-constexpr std::size_t rotary_dims[] = {2, 6, 10, 20, 32, 48, 64, 72, 80, 88, 96, 128, 192, 256, 576};
+constexpr std::size_t rotary_dims[] = {2, 6, 10, 20, 32, 48, 64, 72, 80, 88, 96, 128, 160, 192, 256, 576};
 
 struct block {
   const char* name;
@@ -246,7 +246,7 @@ class comparison {
       }
     }
     const std::size_t pairings = same_type ? 2 + 4 : 4;
-    EXPECT_EQ(rotations_, 15u * 3 * 5 * 4 * 2 * 2 * pairings * backends::available().size())
+    EXPECT_EQ(rotations_, 16u * 3 * 5 * 4 * 2 * 2 * pairings * backends::available().size())
         << "some of the cross product is missing";
     print("layouts");
   }
@@ -267,7 +267,7 @@ class comparison {
       }
     }
     const std::size_t pairings = same_type ? 2 + 4 : 4;
-    EXPECT_EQ(rotations_, 15u * 5 * 2 * 3 * pairings * backends::available().size())
+    EXPECT_EQ(rotations_, 16u * 5 * 2 * 3 * pairings * backends::available().size())
         << "some of the cross product is missing";
     print("table forms");
   }

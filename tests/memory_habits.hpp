@@ -6,18 +6,39 @@
 
 namespace habits {
 
-constexpr std::size_t no = rotary::detail::memory_habits::never;
-constexpr rotary::detail::memory_habits made(std::size_t prefetch_from, std::size_t near_from,
-                                             std::size_t in_order_from, std::size_t by_address_from,
-                                             std::size_t stream_from, std::ptrdiff_t bytes_ahead) {
-  return {prefetch_from, near_from,     prefetch_from,   no,         near_from,
-          bytes_ahead,   in_order_from, by_address_from, stream_from};
+enum habit : unsigned {
+  prefetching = 1,  // the next token
+  far_prefetching = 2,
+  near_prefetching = 4,  // and of 16-bit heads farther apart than tokens
+  in_order = 8,
+  by_address = 16,
+  streaming = 32,
+};
+
+/// Habits that all calls have.
+constexpr rotary::detail::memory_habits always(unsigned which) {
+  rotary::detail::memory_habits made;
+  if ((which & (prefetching | far_prefetching)) != 0) made.prefetch_from = made.prefetch_copies_from = 0;
+  if ((which & far_prefetching) != 0) made.distance = 12288;
+  if ((which & near_prefetching) != 0) made.prefetch_near_from = made.prefetch_jumps_from = 0;
+  made.near_distance = 1024;
+  if ((which & in_order) != 0) made.in_order_from = 0;
+  if ((which & by_address) != 0) made.by_address_from = 0;
+  if ((which & streaming) != 0) made.stream_from = 0;
+  return made;
 }
-// None, first; what Intel does; what Zen 5 does, far and near; what Zen 4 does; all at once; then what those hide.
+
+// Those of this list that no other hides.
 constexpr rotary::detail::memory_habits all[] = {
-    made(no, no, no, no, no, 0), made(0, no, no, no, 0, 0),   made(0, no, no, no, 0, 12288), made(no, 0, no, no, no, 0),
-    made(no, no, 0, 0, 0, 0),    made(0, no, 0, 0, 0, 12288), made(no, no, 0, no, no, 0),    made(no, no, 0, no, 0, 0),
-    made(no, no, no, 0, no, 0),  made(no, 0, 0, no, no, 0)};
+    always(0),                                  // none, first
+    always(prefetching | streaming),            // Intel
+    always(far_prefetching | streaming),        // Zen 5, in large calls
+    always(near_prefetching | streaming),       // Zen 5, in smaller ones
+    always(in_order | by_address | streaming),  // Zen 4
+    always(in_order),
+    always(in_order | streaming),  // Zen 4, in smaller calls
+    always(by_address),
+    always(far_prefetching | near_prefetching | in_order | by_address | streaming)};
 
 /// Lasts as long as it lives.
 class for_a_while {

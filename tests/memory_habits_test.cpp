@@ -136,8 +136,8 @@ TEST(MemoryHabitsInPlace, ChangeNoBit) {
   }
 }
 
-// A source that repeats one head has no distance from head to head to ask for.
-TEST(MemoryHabitsOfCopies, TakeASourceOfOneHead) {
+// A broadcast source has a head stride of 0, by which no distance may be divided.
+TEST(MemoryHabitsOfCopies, TakeABroadcastSource) {
   constexpr std::size_t tokens = 5, heads = 3, dim = 64;
   const rotary::table<float> table(rotary::make_spectrum(dim, 10000.0), 16);
   std::vector<float> head(dim);
@@ -153,6 +153,48 @@ TEST(MemoryHabitsOfCopies, TakeASourceOfOneHead) {
   for (const memory_habits& of_call : habits::all) EXPECT_EQ(rotated(habits::all[0]), rotated(of_call));
 }
 
+// What calls prefetch, by the limits of Zen 5 in small: of dense, packed and head-major tensors of 4 heads.
+TEST(MemoryHabitsOfJobs, PrefetchByKindAndSize) {
+  memory_habits small;
+  small.prefetch_near_from = small.prefetch_jumps_from = 2;
+  small.prefetch_from = 14;
+  small.prefetch_copies_from = 24;
+  small.prefetch_dense_copies_until = 96;
+  small.distance = 12288;
+  small.near_distance = 1024;
+  enum order { dense, packed, head_major };
+  struct choice {
+    bool in_place;
+    order of;
+    std::size_t element_size;
+    double bytes;
+    std::ptrdiff_t distance;  // 0: it prefetches nothing
+    bool jumps;
+  };
+  const choice choices[] = {
+      {true, dense, 4, 1, 0, false},       {true, dense, 4, 2, 1024, false},    {true, dense, 4, 13, 1024, false},
+      {true, dense, 4, 14, 12288, false},  {true, packed, 4, 13, 0, false},     {true, packed, 4, 14, 12288, false},
+      {true, head_major, 4, 13, 0, false}, {true, dense, 8, 13, 0, false},      {true, dense, 8, 14, 12288, false},
+      {true, dense, 2, 1, 0, false},       {true, dense, 2, 13, 0, true},       {true, head_major, 2, 2, 0, true},
+      {false, dense, 4, 23, 0, false},     {false, dense, 4, 24, 12288, false}, {false, dense, 4, 95, 12288, false},
+      {false, dense, 4, 96, 0, false},     {false, packed, 4, 96, 12288, false}};
+  for (const choice& expected : choices) {
+    const std::ptrdiff_t token = expected.of == dense ? 4 * 64 : expected.of == packed ? 6 * 64 : 64;
+    const std::ptrdiff_t head = expected.of == head_major ? 9 * 64 : 64;
+    const rotary::detail::tensor_shape x = {64, expected.element_size, 1, 9, 4, 64, 0, token, head};
+    const rotary::detail::rows_shape rows = {nullptr, nullptr, 9, 32, 32, 1, 0};
+    rotary::detail::rotation_job job(x, x, rows, 0, {}, 1.0, 1.0);
+    rotary::detail::choose_prefetch(job, expected.in_place, expected.bytes, small);
+    SCOPED_TRACE(testing::Message() << "in place " << expected.in_place << ", order " << expected.of << ", "
+                                    << expected.element_size << " bytes a number, " << expected.bytes << " in all");
+    EXPECT_EQ(job.prefetch, expected.distance != 0);
+    if (expected.distance != 0) {
+      EXPECT_EQ(job.prefetch_distance, expected.distance);
+    }
+    EXPECT_EQ(job.prefetch_jumps, expected.jumps);
+  }
+}
+
 // Rows of more pairs than are prepared at a time go in parts, each of which must stay within the tensor: here one that
 // ends at a guard page.
 TEST(MemoryHabitsInPlace, ReadNothingBeyondLongRows) {
@@ -166,7 +208,7 @@ TEST(MemoryHabitsInPlace, ReadNothingBeyondLongRows) {
         plain[i] = careful[i] = static_cast<float>(random.next_unit());
       }
       rotary::rotate_adjoint(rotary::bshd(plain.data(), 1, tokens, 1, dim), table, 3, how);
-      const habits::for_a_while meanwhile(habits::made(habits::no, habits::no, 0, habits::no, habits::no, 0));
+      const habits::for_a_while meanwhile(habits::always(habits::in_order));
       rotary::rotate_adjoint(rotary::bshd(careful.data(), 1, tokens, 1, dim), table, 3, how);
       EXPECT_EQ(0, std::memcmp(plain.data(), careful.data(), plain.size() * sizeof(float)));
     });

@@ -2,8 +2,8 @@
 #ifndef ROTARY_DETAIL_CHECKS_HPP
 #define ROTARY_DETAIL_CHECKS_HPP
 
-#include "cpu.hpp"
 #include "job.hpp"
+#include "memory_habits.hpp"
 #include "row_source.hpp"
 
 namespace rotary {
@@ -223,42 +223,6 @@ inline std::size_t slice_begin(std::size_t units, std::size_t index, std::size_t
   if (index == count) return units;
   const std::size_t share = units / count, rest = units % count;
   return share * index + (index < rest ? index : rest);
-}
-
-/// Chooses which lines a call of so many bytes asks for ahead.
-inline void choose_prefetch(rotation_job& job, bool in_place, double bytes) {
-  constexpr std::ptrdiff_t near = 1024;
-  const memory_habits& habits = memory_habits_in_use();
-  const auto from = [bytes](std::size_t limit) { return bytes >= static_cast<double>(limit); };
-  const bool dense = job.from.tokens_adjoin();
-  job.bytes_ahead = habits.bytes_ahead;
-  if (!in_place) {
-    job.ahead = from(habits.prefetch_copies_from) && !(dense && from(habits.prefetch_dense_copies_until));
-  } else if (from(habits.prefetch_from)) {
-    job.ahead = true;
-  } else if (dense && job.from.element_size == sizeof(float) && from(habits.prefetch_near_from)) {
-    job.ahead = true;
-    job.bytes_ahead = near;
-  }
-  job.jumps_ahead = job.from.element_size == 2 && from(habits.prefetch_jumps_from);
-}
-
-/// Chooses how a call of several tokens treats memory.
-inline void choose_memory_habits(rotation_job& job, bool in_place) {
-  const tensor_shape& to = job.to;
-  const std::size_t size = in_place ? to.element_size : job.from.element_size + to.element_size;
-  const double bytes = static_cast<double>(size) * 2.0 * static_cast<double>(job.table.pairs) *
-                       static_cast<double>(to.batch) * static_cast<double>(to.tokens) * static_cast<double>(to.heads);
-  const memory_habits& habits = memory_habits_in_use();
-  choose_prefetch(job, in_place, bytes);
-  job.in_order = bytes >= static_cast<double>(habits.in_order_from);
-  job.by_address = bytes >= static_cast<double>(habits.by_address_from);
-  if (in_place || job.how.pairing != job.how.stored || bytes < static_cast<double>(habits.stream_from)) return;
-  constexpr std::size_t line = 64;  // bytes, of a cache line and of the widest vector
-  const std::size_t places = (job.how.offset | job.table.pairs | absolute(to.batch_stride) | absolute(to.token_stride) |
-                              absolute(to.head_stride)) *
-                             to.element_size;
-  job.streams = (places | to.address) % line == 0;
 }
 
 /// Checks everything and completes the job. False: there is nothing to do.

@@ -80,59 +80,6 @@ inline void force_backend(backend which) {
 /// Back to the best that the CPU has.
 inline void force_backend() noexcept { enable_backends(available_backends()); }
 
-/// From how many bytes on, read and written (in place: once), a call treats memory otherwise than the processor does by
-/// itself.
-struct memory_habits {
-  static constexpr std::size_t never = ~std::size_t{0};
-
-  // Ask for lines ahead: in place; where floats in place adjoin, near by; from one tensor into another, but where
-  // tokens adjoin only up to a size; where 16-bit heads lie farther apart than tokens.
-  std::size_t prefetch_from = never, prefetch_near_from = never;
-  std::size_t prefetch_copies_from = never, prefetch_dense_copies_until = never;
-  std::size_t prefetch_jumps_from = never;
-  std::ptrdiff_t bytes_ahead = 0;  // how far where tokens adjoin; 0: the next token, as elsewhere
-
-  std::size_t in_order_from = never;    // see rotation_job
-  std::size_t by_address_from = never;  // see rotation_job
-  std::size_t stream_from = never;      // write another tensor past the caches
-};
-
-// Measured on servers: Intel Ice Lake, AMD Zen 4 and Zen 5 (bench/README.md).
-inline memory_habits detect_memory_habits() noexcept {
-  constexpr std::size_t megabyte = std::size_t{1} << 20;
-  constexpr std::size_t beyond_third_cache = 24 * megabyte;  // of servers, as far as one call may have it
-  memory_habits habits;
-  habits.stream_from = beyond_third_cache;
-#if ROTARY_X86
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  if (!__get_cpuid(0, &a, &b, &c, &d)) return habits;
-  if (b == signature_INTEL_ebx) {  // measured on Ice Lake
-    habits.prefetch_from = habits.prefetch_copies_from = 2 * megabyte;
-    habits.stream_from = 8 * megabyte;
-  } else if (b == signature_AMD_ebx && __get_cpuid(1, &a, &b, &c, &d)) {
-    const unsigned family = 0xf + (a >> 20 & 0xff);
-    if (family >= 0x1a) {  // Zen 5
-      habits.prefetch_from = 14 * megabyte;
-      habits.prefetch_copies_from = beyond_third_cache;
-      habits.prefetch_dense_copies_until = 96 * megabyte;
-      habits.prefetch_near_from = habits.prefetch_jumps_from = 2 * megabyte;
-      habits.bytes_ahead = 12 * 1024;
-    } else if (family == 0x19) {  // Zen 3 and 4, measured on Zen 4, which prefetching makes slower
-      habits.stream_from = 8 * megabyte;
-      habits.in_order_from = megabyte;
-      habits.by_address_from = 32 * megabyte;  // the third cache
-    }
-  }
-#endif
-  return habits;
-}
-
-/// Writable for tests alone, while no other thread rotates.
-inline memory_habits& memory_habits_in_use() noexcept {
-  static memory_habits habits = detect_memory_habits();
-  return habits;
-}
-
 }  // namespace detail
 
 inline backend active_backend() noexcept {

@@ -60,7 +60,7 @@ struct head_grid {
   // Not an aggregate: compilers clear a large one as a whole before they fill it, which costs more than a head.
   head_grid(const From* first, To* first_to, const C* first_cos, const C* first_sin, const head_axis& inside,
             const head_axis& outside, std::size_t row_pairs, std::size_t block_pairs, std::ptrdiff_t bytes_ahead,
-            bool by_address)
+            bool lines_in_order)
       : from(first),
         to(first_to),
         cos(first_cos),
@@ -70,7 +70,7 @@ struct head_grid {
         pairs(row_pairs),
         half(block_pairs),
         ahead(bytes_ahead),
-        in_order(by_address) {}
+        in_order(lines_in_order) {}
 
   /// On to the next head along `axis`.
   ROTARY_INLINE void step(const head_axis& axis) {

@@ -4,9 +4,11 @@
 // for each, where they are one head of token after token. Heads that share a row are passed over block of pairs by
 // block, so that its cos and sin stay in registers (those of the largest blocks in part on the stack), or once, where
 // memory asks for that; heads that have their own are passed over once. Where the pairs are no multiple of the lanes,
-// the last vector overlaps the one before it; in place this is right because both are loaded before either is stored.
+// the last vector, of the same or half the width, ends with the row and may overlap the one before it; in place this is
+// right because both are loaded before either is stored.
 
 #include "turns.inl"
+#include "vector_widths.inl"
 
 template <class C>
 constexpr std::size_t widest = ROTARY_BACKEND_LANES * sizeof(float) / sizeof(C);
@@ -58,52 +60,29 @@ ROTARY_INLINE void ask_for_block(const head_grid<From, To, C>& x, const From* fr
   }
 }
 
-/// The next narrower vector: half the lanes, then from twins to plain lanes, down to 16 bytes.
-template <class V>
-struct narrower {
-  using type = void;
-};
-template <class C, std::size_t W>
-struct narrower<lanes<C, W>> {
-  using type = std::conditional_t<W * sizeof(C) >= 32, lanes<C, W / 2>, void>;
-};
-template <std::size_t W>
-struct narrower<twin<W>> {
-  using type = std::conditional_t<W >= 8, twin<W / 2>, lanes<float, W>>;
-};
-template <class V>
-struct narrower<two_vectors<V>> {
-  using type = V;
-};
-
-template <class V>
-constexpr std::size_t size_of = V::size;
-template <>
-constexpr std::size_t size_of<void> = 0;
-
-/// A block of all inner heads, whose cos and sin stay in registers: of `Vectors` whole vectors from `first` on, then,
-/// if there is a Tail, as many places as it holds at the end of the row.
+/// A block of all inner heads, whose cos and sin stay in registers: of `Vectors` whole vectors from `first` on, and of
+/// as many places as Tail has at the end of the row.
 template <class V, std::size_t Vectors, class Tail, pairing P, class From, class To, class C>
 ROTARY_INLINE void rotate_block(head_grid<From, To, C> x, std::size_t first) {
-  constexpr bool tailed = !std::is_void<Tail>::value;
-  using tail_turn = turn<std::conditional_t<tailed, Tail, V>, P>;
-  const std::size_t tail = run_of<P>(x) - size_of<Tail>;
+  constexpr bool tailed = Tail::size != 0;
+  using turn_of_tail = turn<std::conditional_t<tailed, Tail, V>, P>;
+  const std::size_t tail = run_of<P>(x) - Tail::size;
   turn<V, P> turns[Vectors];
-  tail_turn last_turn;
+  turn_of_tail tail_turn;
   ROTARY_UNROLL
   for (std::size_t k = 0; k < Vectors; ++k) turns[k].load(x.cos, x.sin, first + k * V::size);
-  if constexpr (tailed) last_turn.load(x.cos, x.sin, tail);
+  if constexpr (tailed) tail_turn.load(x.cos, x.sin, tail);
   for (std::size_t left = x.inner.count; left != 0; --left, x.step(x.inner)) {
     const From* const from = x.from + first;  // addresses that differ by constants from here on
     To* const to = x.to + first;
     ask_for_block<Vectors * V::size, P>(x, from);
-    typename tail_turn::result last{};
-    if constexpr (tailed) last = last_turn.apply(x.from + tail, x.half);
+    typename turn_of_tail::result tail_result{};
+    if constexpr (tailed) tail_result = tail_turn.apply(x.from + tail, x.half);
     ROTARY_UNROLL
     for (std::size_t k = 0; k < Vectors; ++k) {
       turn<V, P>::store(turns[k].apply(from + k * V::size, x.half), to + k * V::size, x.half);
     }
-    if constexpr (tailed) tail_turn::store(last, x.to + tail, x.half);
+    if constexpr (tailed) turn_of_tail::store(tail_result, x.to + tail, x.half);
   }
 }
 
@@ -111,9 +90,9 @@ ROTARY_INLINE void rotate_block(head_grid<From, To, C> x, std::size_t first) {
 // which an earlier block has stored.
 template <class V, std::size_t Vectors, class Tail, pairing P, class From, class To, class C>
 ROTARY_INLINE void rotate_blocks(const head_grid<From, To, C>& x, std::size_t first, std::size_t vectors) {
-  for (; vectors > Vectors || (vectors == Vectors && std::is_void<Tail>::value); first += Vectors * V::size) {
-    rotate_block<V, Vectors, void, P>(x, first);
-    vectors -= Vectors;
+  constexpr std::size_t kept = Tail::size != 0 ? 1 : 0;
+  for (; vectors >= Vectors + kept; vectors -= Vectors, first += Vectors * V::size) {
+    rotate_block<V, Vectors, no_vector, P>(x, first);
   }
   if (vectors == 0) return;
   if (vectors != Vectors) {
@@ -234,7 +213,7 @@ ROTARY_INLINE void rotate_scalar(head_grid<From, To, C> x) {
 
 template <bool OwnRows, class V, std::size_t Vectors, pairing Read, pairing Write, class From, class To, class C>
 ROTARY_INLINE void rotate_by_width(const head_grid<From, To, C>& x) {
-  if constexpr (std::is_void<V>::value) {
+  if constexpr (V::size == 0) {
     rotate_scalar<Read, Write>(x);
   } else {
     const std::size_t run = Read == Write ? run_of<Read>(x) : x.pairs;
@@ -247,13 +226,14 @@ ROTARY_INLINE void rotate_by_width(const head_grid<From, To, C>& x) {
     } else if constexpr (OwnRows) {
       rotate_own_rows<V, Read>(x);
     } else {
-      // Conversions of fewer than eight numbers take as many instructions as those of eight, or more.
-      constexpr bool converts = !std::is_same<From, C>::value || !std::is_same<To, C>::value;
-      using short_tail = std::conditional_t < converts&& V::size<16, void, typename narrower<V>::type>;
+      // To convert fewer than eight numbers takes as many instructions as to convert eight, or more.
+      constexpr bool converts = !std::is_same<From, C>::value || !std::is_same<format_to_store<To>, C>::value;
+      constexpr bool short_tail_pays = !converts || V::size / 2 >= 8;
+      using short_tail = std::conditional_t<short_tail_pays, typename narrower<V>::type, no_vector>;
       const std::size_t whole = run / V::size, rest = run % V::size;
       if (rest == 0) {
-        rotate_blocks<V, Vectors, void, Read>(x, 0, whole);
-      } else if (rest <= size_of<short_tail>) {
+        rotate_blocks<V, Vectors, no_vector, Read>(x, 0, whole);
+      } else if (rest <= short_tail::size) {
         rotate_blocks<V, Vectors, short_tail, Read>(x, 0, whole);
       } else {
         rotate_blocks<V, Vectors, V, Read>(x, 0, whole);
@@ -273,7 +253,8 @@ ROTARY_NOINLINE void rotate_whole_blocks(const head_grid<From, To, C>& grid) {
     } else {
       if (left > 1) prefetch_row(x.cos + grid.outer.row, x.sin + grid.outer.row, x.pairs);
       const std::size_t run = run_of<P>(grid);
-      for (std::size_t first = 0; first < run; first += Vectors * V::size) rotate_block<V, Vectors, void, P>(x, first);
+      for (std::size_t first = 0; first < run; first += Vectors * V::size)
+        rotate_block<V, Vectors, no_vector, P>(x, first);
     }
   }
 }
@@ -292,8 +273,17 @@ ROTARY_NOINLINE void rotate_all_in_one_pass(const head_grid<From, To, C>& grid) 
   for (std::size_t left = grid.outer.count; left != 0; --left, x.step(grid.outer)) rotate_in_one_pass<V, P>(x);
 }
 
+/// True after rotating heads that one block fills.
+template <class V, std::size_t Vectors, pairing P, class From, class To, class C>
+ROTARY_INLINE bool rotated_as_one_block(const head_grid<From, To, C>& grid) {
+  if (run_of<P>(grid) != Vectors * V::size) return false;
+  rotate_whole_blocks<false, V, Vectors, P>(grid);
+  return true;
+}
+
 /// True after rotating heads that blocks of one size fill, at most `Vectors` vectors; the largest that do. ByOnes: of
-/// one vector, too, however many passes over the heads that takes.
+/// one vector, too, however many passes over the heads that takes. With the registers of AVX-512 also heads that one
+/// block of three quarters or five eighths as many fills.
 template <bool OwnRows, bool ByOnes, class V, std::size_t Vectors, pairing P, class From, class To, class C>
 ROTARY_INLINE bool rotated_in_whole_blocks(const head_grid<From, To, C>& grid) {
   const std::size_t run = run_of<P>(grid), block = Vectors * V::size;
@@ -301,17 +291,11 @@ ROTARY_INLINE bool rotated_in_whole_blocks(const head_grid<From, To, C>& grid) {
     rotate_whole_blocks<OwnRows, V, Vectors, P>(grid);
     return true;
   }
-  if constexpr (!OwnRows && Vectors >= 4 && ROTARY_BACKEND_LANES >= 16) {  // heads of 96 and 192, of 80 and 160
-    if (run == block / 4 * 3) {
-      rotate_whole_blocks<OwnRows, V, Vectors / 4 * 3, P>(grid);
-      return true;
-    }
-    if constexpr (Vectors >= 8) {
-      if (run == block / 8 * 5) {
-        rotate_whole_blocks<OwnRows, V, Vectors / 8 * 5, P>(grid);
-        return true;
-      }
-    }
+  if constexpr (!OwnRows && Vectors >= 4 && ROTARY_BACKEND_LANES >= 16) {
+    if (rotated_as_one_block<V, Vectors / 4 * 3, P>(grid)) return true;
+  }
+  if constexpr (!OwnRows && Vectors >= 8 && ROTARY_BACKEND_LANES >= 16) {
+    if (rotated_as_one_block<V, Vectors / 8 * 5, P>(grid)) return true;
   }
   if constexpr (Vectors > 1) return rotated_in_whole_blocks<OwnRows, ByOnes, V, Vectors / 2, P>(grid);
   return false;

@@ -23,10 +23,8 @@ struct tensor_shape {
   std::ptrdiff_t batch_stride, token_stride, head_stride;
 
   ROTARY_INLINE bool empty() const { return batch == 0 || tokens == 0 || heads == 0 || head_dim == 0; }
-  /// True if each token begins where the heads of the one before it end.
-  bool tokens_adjoin() const {
-    return heads > 1 && head_stride != 0 && token_stride == static_cast<std::ptrdiff_t>(heads) * head_stride;
-  }
+  /// True if each token begins a head's stride after the last head of the one before it.
+  ROTARY_INLINE bool tokens_adjoin() const { return token_stride == static_cast<std::ptrdiff_t>(heads) * head_stride; }
   ROTARY_INLINE std::ptrdiff_t at(std::size_t b, std::size_t t, std::size_t h) const {
     return static_cast<std::ptrdiff_t>(b) * batch_stride + static_cast<std::ptrdiff_t>(t) * token_stride +
            static_cast<std::ptrdiff_t>(h) * head_stride;
@@ -54,21 +52,22 @@ struct rotation_job {
   std::size_t begin = 0, end = 0;  // (token, head) pairs of this call's slice, counted over the whole batch
   bool plain_rows = false;         // pair_step 1, factors 1: a row of the compute type serves as it is
   bool copies_outside = false;     // out of place, and channels lie outside the rotated block
-  bool ahead = false;              // prefetch
-  std::ptrdiff_t bytes_ahead = 0;  // how far, where tokens adjoin; 0, or where they do not: to the next token
-  bool jumps_ahead = false;        // prefetch, where heads farther apart than tokens come before them
-  bool in_order = false;           // heads that share a row: each once, its lines in the order of addresses
-  bool by_address = false;         // q, k and v token by token; where tokens come before heads, all of them at once
-  bool streams = false;            // write past the caches
+  bool prefetch = false;
+  bool prefetch_jumps = false;           // where heads are the inner axis although tokens lie closer together
+  std::ptrdiff_t prefetch_distance = 0;  // in bytes, where tokens adjoin; 0, or where they do not: the next token
+  bool in_order = false;                 // heads that share a row: each once, its lines in the order of addresses
+  bool by_address = false;  // q, k and v token by token; where tokens come before heads, all of them at once
+  bool streams = false;     // write past the caches
 
-  // Not an aggregate, for the reason of head_grid.
+  // Not an aggregate: compilers clear a large one as a whole before they fill it, which costs more than a head.
   rotation_job(const tensor_shape& source, const tensor_shape& destination, const rows_shape& rows,
-               const positions& of_tokens, const layout& pairs, double cos_multiplier, double sin_multiplier)
+               const positions& positions_of_tokens, const layout& arrangement, double cos_multiplier,
+               double sin_multiplier)
       : from(source),
         to(destination),
         table(rows),
-        where(of_tokens),
-        how(pairs),
+        where(positions_of_tokens),
+        how(arrangement),
         cos_factor(cos_multiplier),
         sin_factor(sin_multiplier) {}
 };

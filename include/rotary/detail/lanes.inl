@@ -25,7 +25,7 @@ ROTARY_INLINE vec_t<float16, W> half_multiply_subtract(vec_t<float16, W> a, vec_
 // Shuffles; I runs over the lanes of the result.
 
 template <class C, std::size_t W, int... I>
-ROTARY_INLINE vec_t<C, W> partners(vec_t<C, W> v, std::integer_sequence<int, I...>) {
+ROTARY_INLINE vec_t<C, W> members_swapped(vec_t<C, W> v, std::integer_sequence<int, I...>) {
   return __builtin_shufflevector(v, v, (I ^ 1)...);
 }
 template <class C, std::size_t W, int... I>
@@ -136,21 +136,21 @@ ROTARY_INLINE lanes<C, W> in_register(lanes<C, W> x) {
 }
 /// (v1, v0, v3, v2, …)
 template <class C, std::size_t W>
-ROTARY_INLINE lanes<C, W> swap_pairs(lanes<C, W> x) {
-  return {partners<C, W>(x.v, lane_numbers<W>())};
+ROTARY_INLINE lanes<C, W> swap_members(lanes<C, W> x) {
+  return {members_swapped<C, W>(x.v, lane_numbers<W>())};
 }
 /// From W / 2 pairs: (c0, c0, c1, c1, …) and (-s0, s0, -s1, s1, …)
 template <class C, std::size_t W>
-ROTARY_INLINE void interleaved_factors(const C* cos, const C* sin, lanes<C, W>& own, lanes<C, W>& partner) {
-  const vec_t<C, W / 2> c = load_bytes<C, W / 2>(cos), s = load_bytes<C, W / 2>(sin);
+ROTARY_INLINE void interleaved_factors(const C* cos, const C* sin, lanes<C, W>& c, lanes<C, W>& signed_s) {
+  const vec_t<C, W / 2> row = load_bytes<C, W / 2>(cos), s = load_bytes<C, W / 2>(sin);
   vec_t<C, W / 2> negative;
   if constexpr (std::is_same<C, float16>::value) {
     negative = s ^ 0x8000;
   } else {
     negative = -s;
   }
-  own = {zip<C, W / 2>(c, c, lane_numbers<W>())};
-  partner = {zip<C, W / 2>(negative, s, lane_numbers<W>())};
+  c = {zip<C, W / 2>(row, row, lane_numbers<W>())};
+  signed_s = {zip<C, W / 2>(negative, s, lane_numbers<W>())};
 }
 
 /// W pairs stored side by side: first members to a, second members to b.

@@ -67,17 +67,17 @@ ROTARY_INLINE lanes<C, W> in_register(lanes<C, W> x) {
   return x;
 }
 template <class C, std::size_t W>
-ROTARY_INLINE lanes<C, W> swap_pairs(lanes<C, W> x) {
+ROTARY_INLINE lanes<C, W> swap_members(lanes<C, W> x) {
   lanes<C, W> swapped = x;
   for (std::size_t i = 0; i < W; ++i) swapped.v.at[i] = x.v.at[i ^ 1];
   return swapped;
 }
 template <class C, std::size_t W>
-ROTARY_INLINE void interleaved_factors(const C* cos, const C* sin, lanes<C, W>& own, lanes<C, W>& partner) {
+ROTARY_INLINE void interleaved_factors(const C* cos, const C* sin, lanes<C, W>& c, lanes<C, W>& signed_s) {
   for (std::size_t i = 0; i < W / 2; ++i) {
-    own.v.at[2 * i] = own.v.at[2 * i + 1] = cos[i];
-    partner.v.at[2 * i] = -sin[i];
-    partner.v.at[2 * i + 1] = sin[i];
+    c.v.at[2 * i] = c.v.at[2 * i + 1] = cos[i];
+    signed_s.v.at[2 * i] = -sin[i];
+    signed_s.v.at[2 * i + 1] = sin[i];
   }
 }
 

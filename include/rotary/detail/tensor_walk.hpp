@@ -77,7 +77,8 @@ class tensor_walk {
               job_.in_order};
     head_axis& tokens = heads_inside ? x.outer : x.inner;
     const std::size_t most = most_tokens(heads_inside);
-    if (job_.ahead || (job_.jumps_ahead && !closer)) x.ahead = distance_ahead(x, end - begin);
+    const bool jumps = heads_inside && !closer;
+    if (job_.prefetch || (job_.prefetch_jumps && jumps)) x.ahead = distance_ahead(end - begin);
     while (begin < end) {
       const std::int64_t row = row_of(b, begin);
       tokens.count = consecutive(b, begin, end - begin < most ? end : begin + most);
@@ -91,10 +92,8 @@ class tensor_walk {
   /// True if all heads of all tokens are a stride apart, and rotate by one row: a pass over them need not begin anew at
   /// each token.
   bool are_one_run(std::size_t heads) const {
-    const std::ptrdiff_t count = static_cast<std::ptrdiff_t>(heads);
-    return job_.table.row_stride == 0 && heads == job_.from.heads &&
-           job_.from.token_stride == count * job_.from.head_stride &&
-           job_.to.token_stride == count * job_.to.head_stride;
+    return job_.table.row_stride == 0 && heads == job_.from.heads && job_.from.tokens_adjoin() &&
+           job_.to.tokens_adjoin();
   }
 
   /// True if tokens that lie closer together than heads come before them. Unless they share a row, that loads it again
@@ -102,7 +101,7 @@ class tensor_walk {
   /// memory, which lines that are asked for ahead make up for.
   bool tokens_first() const {
     if (job_.table.row_stride == 0) return true;
-    return job_.how.pairing == pairing::split_half && !is_twin<From, To, C> && !job_.ahead;
+    return job_.how.pairing == pairing::split_half && !is_twin<From, To, C> && !job_.prefetch;
   }
 
   /// With tokens inside, each head passes over as many of them as have rows that stay in the first cache meanwhile;
@@ -116,18 +115,17 @@ class tensor_walk {
     return room > job_.table.pairs ? room / (job_.table.pairs + 1) : 1;
   }
 
-  /// In bytes: where tokens adjoin, as many heads on as the job says; else from a head to the same one of the next
-  /// token, where that is not far, or to one further on in this token.
-  std::ptrdiff_t distance_ahead(const grid& x, std::size_t tokens) const {
+  /// Bytes from a head to what is prefetched meanwhile: whole heads where tokens adjoin and the job says how far; else
+  /// the same head of the next token, where that is not far, or a head further on in this token.
+  std::ptrdiff_t distance_ahead(std::size_t tokens) const {
     constexpr std::size_t most_bytes = std::size_t{1} << 15;
-    const std::ptrdiff_t head = x.inner.from * static_cast<std::ptrdiff_t>(sizeof(From));
-    const std::ptrdiff_t token = x.outer.from * static_cast<std::ptrdiff_t>(sizeof(From));
-    if (tokens > 1 && job_.bytes_ahead != 0 && job_.from.tokens_adjoin()) {
-      const std::ptrdiff_t size = static_cast<std::ptrdiff_t>(absolute(head));
-      return (job_.bytes_ahead + size - 1) / size * head;
+    const std::ptrdiff_t size = static_cast<std::ptrdiff_t>(sizeof(From));
+    const std::ptrdiff_t head = job_.from.head_stride * size, token = job_.from.token_stride * size;
+    if (tokens > 1 && job_.prefetch_distance != 0 && head != 0 && job_.from.tokens_adjoin()) {
+      const std::ptrdiff_t bytes = static_cast<std::ptrdiff_t>(absolute(head));
+      return (job_.prefetch_distance + bytes - 1) / bytes * head;
     }
-    if (tokens > 1 && absolute(token) <= most_bytes) return token;
-    return 16 * head;
+    return tokens > 1 && absolute(token) <= most_bytes ? token : 16 * head;
   }
 
   std::int64_t row_of(std::size_t b, std::size_t t) const {

@@ -32,18 +32,18 @@ struct turn<V, pairing::split_half> {
 };
 
 /// Interleaved channels, V::size at a time. Twins hold first and second members apart already; of plain lanes, each is
-/// multiplied by its cos, and its partner by its sin.
+/// multiplied by its cos, its partner by its sin, negative for first members.
 template <class V>
 struct interleaved_turn;
 
 template <class C, std::size_t W>
 struct interleaved_turn<lanes<C, W>> {
-  lanes<C, W> own, partner;
+  lanes<C, W> c, signed_s;
 
-  ROTARY_INLINE void load(const C* cos, const C* sin) { interleaved_factors(cos, sin, own, partner); }
+  ROTARY_INLINE void load(const C* cos, const C* sin) { interleaved_factors(cos, sin, c, signed_s); }
   ROTARY_INLINE lanes<C, W> apply(lanes<C, W> loaded) const {
     const lanes<C, W> x = in_register(loaded);
-    return multiply_add(x, own, swap_pairs(x), partner);
+    return multiply_add(x, c, swap_members(x), signed_s);
   }
 };
 
