@@ -139,7 +139,7 @@ ROTARY_INLINE void store_pairs(To* to, std::size_t pairs, std::size_t first, V a
 template <pairing Read, pairing Write, class V, class From, class To, class C>
 ROTARY_INLINE void turn_pairs(const From* from, To* to, std::size_t pairs, C by, const pair_factors<const C>& f,
                               std::size_t first) {
-  if constexpr (std::is_void<V>::value) {
+  if constexpr (V::size == 0) {
     const std::size_t read_step = Read == pairing::split_half ? pairs : 1;
     const std::size_t write_step = Write == pairing::split_half ? pairs : 1;
     for (; first < pairs; ++first) {
