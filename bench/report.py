@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Turns the JSON of rotary_bench, and of footprint.py, into the tables of a Markdown page.
 
-usage: report.py --markdown bench.json [footprint.json]
-       report.py --markdown --replace bench/README.md bench.json [footprint.json]
+usage: report.py --markdown bench.json... [footprint.json]
+       report.py --markdown --replace bench/results/<machine>.md bench.json... [footprint.json]
 
---replace writes the tables between the lines `<!-- results -->` and `<!-- end of results -->` of the page.
+Of several runs each row is that of the run whose ratio is the median. --replace writes the tables between the lines `<!-- results -->` and `<!-- end of results -->` of the page.
 """
 
 import argparse
@@ -30,6 +30,15 @@ def timing_table(rows):
                f"| {verdict_of(row)} |")
 
 
+def median_rows(runs):
+    """Of each case the row whose ratio is the median of all runs, in the order of the first."""
+    cases = {}
+    for rows in runs:
+        for row in rows:
+            cases.setdefault(row["case"], []).append(row)
+    return [sorted(rows, key=lambda row: row["ratio"])[(len(rows) - 1) // 2] for rows in cases.values()]
+
+
 def footprint_table(rows):
     yield "| compiler | what | figure | limit | |"
     yield "| --- | --- | ---: | ---: | --- |"
@@ -45,14 +54,17 @@ def main():
     parser.add_argument("json", nargs="+")
     arguments = parser.parse_args()
 
-    lines = []
+    files = []
     for path in arguments.json:
         with open(path) as file:
-            data = json.load(file)
-        if data.get("rows"):
-            context = data["context"]
-            lines += [f"{context['cpu']}, {context['compiler']}, backends {context['backend']}:", ""]
-            lines += [*timing_table(data["rows"]), ""]
+            files.append(json.load(file))
+    lines = []
+    runs = [data for data in files if data.get("rows")]
+    if runs:
+        context = runs[0]["context"]
+        lines += [f"{context['cpu']}, {context['compiler']}, backends {context['backend']}:", ""]
+        lines += [*timing_table(median_rows([data["rows"] for data in runs])), ""]
+    for data in files:
         if data.get("footprint"):
             lines += [*footprint_table(data["footprint"]), ""]
     text = "\n".join(lines)
