@@ -4,7 +4,8 @@ add where the backend can, and call nothing. The loops over heads that share a r
 cos and sin of blocks that have more of them than there are registers: these may be read from the stack, to which nothing
 is written. Loops with a tail whose heads have a row each load so much more that an address may lie there, too. With
 --addresses-on-stack that may be so in all loops with a tail: clang reloads a stride or a pointer in some. And a call of
-rotate neither clears nor copies its rotation_job and head_grid by a string instruction, which takes longer than a head.
+rotate neither clears nor copies its rotation_job and head_grid by a string instruction, nor does a kernel copy its
+head_grid by vectors on the way to its loops: either takes longer than a head.
 
 usage: check.py --compiler g++ --include include --work build/codegen
 """
@@ -229,6 +230,10 @@ def check_calls(functions, label):
         if any(re.match(r"^(stos|movs)[bwlq]?$", instruction.name) and "%es:(" in instruction.operands
                for instruction in code):
             print(f"  {name[:100]}: clears or copies by a string instruction")
+            failures += 1
+    for name, code in functions.items():
+        if "rotate_heads<" in name and any(re.search(r"%[xyz]mm", instruction.operands) for instruction in code):
+            print(f"  {name[:100]}: copies the head_grid by wide loads, which wait for the narrow stores that filled it")
             failures += 1
     calls = [code for name, code in functions.items() if "run_any_rotation" in name]
     if not calls:

@@ -242,100 +242,111 @@ ROTARY_INLINE void rotate_by_width(const head_grid<From, To, C>& x) {
   }
 }
 
+/// The same heads, stored by another instruction. A copy for registers: one in memory, which compilers make by wide
+/// loads of what was just written by narrow stores, waits until all stores before them are in the cache.
+template <class Stored, class From, class To, class C>
+ROTARY_INLINE head_grid<From, Stored, C> stored_as(const head_grid<From, To, C>& x) {
+  return {x.from,    reinterpret_cast<Stored*>(x.to), x.cos, x.sin, x.inner, x.outer, x.pairs, x.half, x.ahead,
+          x.in_order};
+}
+
 // Heads that blocks of one size fill. A function for each, since compilers prepare for every loop of a function before
 // its first: calls for few heads would pay for the others.
-template <bool OwnRows, class V, std::size_t Vectors, pairing P, class From, class To, class C>
+template <bool OwnRows, class V, std::size_t Vectors, pairing P, class Stored, class From, class To, class C>
 ROTARY_NOINLINE void rotate_whole_blocks(const head_grid<From, To, C>& grid) {
-  head_grid<From, To, C> x = grid;
+  head_grid<From, Stored, C> x = stored_as<Stored>(grid);
   for (std::size_t left = grid.outer.count; left != 0; --left, x.step(x.outer)) {
     if constexpr (OwnRows) {
       rotate_own_blocks<V, Vectors, P>(x);
     } else {
       if (left > 1) prefetch_row(x.cos + grid.outer.row, x.sin + grid.outer.row, x.pairs);
       const std::size_t run = run_of<P>(grid);
-      for (std::size_t first = 0; first < run; first += Vectors * V::size)
+      for (std::size_t first = 0; first < run; first += Vectors * V::size) {
         rotate_block<V, Vectors, no_vector, P>(x, first);
+      }
     }
   }
 }
 
 // One step of the outer axis, for all other heads. Without prefetching: their loops have no address register to spare.
-template <bool OwnRows, class V, std::size_t Vectors, pairing Read, pairing Write, class From, class To, class C>
-ROTARY_NOINLINE void rotate_parts(const head_grid<From, To, C>& grid) {
-  head_grid<From, To, C> x = grid;
+template <bool OwnRows, class V, std::size_t Vectors, pairing Read, pairing Write, class Stored, class From, class To,
+          class C>
+ROTARY_NOINLINE void rotate_parts(const head_grid<From, To, C>& grid, std::ptrdiff_t step) {
+  head_grid<From, Stored, C> x = stored_as<Stored>(grid);
+  x.from += step * grid.outer.from;
+  x.to += step * grid.outer.to;
+  x.cos += step * grid.outer.row;
+  x.sin += step * grid.outer.row;
   x.ahead = 0;
   rotate_by_width<OwnRows, V, Vectors, Read, Write>(x);
 }
 
-template <class V, pairing P, class From, class To, class C>
+template <class V, pairing P, class Stored, class From, class To, class C>
 ROTARY_NOINLINE void rotate_all_in_one_pass(const head_grid<From, To, C>& grid) {
-  head_grid<From, To, C> x = grid;
-  for (std::size_t left = grid.outer.count; left != 0; --left, x.step(grid.outer)) rotate_in_one_pass<V, P>(x);
+  head_grid<From, Stored, C> x = stored_as<Stored>(grid);
+  for (std::size_t left = grid.outer.count; left != 0; --left, x.step(x.outer)) rotate_in_one_pass<V, P>(x);
 }
 
 /// True after rotating heads that one block fills.
-template <class V, std::size_t Vectors, pairing P, class From, class To, class C>
+template <class V, std::size_t Vectors, pairing P, class Stored, class From, class To, class C>
 ROTARY_INLINE bool rotated_as_one_block(const head_grid<From, To, C>& grid) {
   if (run_of<P>(grid) != Vectors * V::size) return false;
-  rotate_whole_blocks<false, V, Vectors, P>(grid);
+  rotate_whole_blocks<false, V, Vectors, P, Stored>(grid);
   return true;
 }
 
 /// True after rotating heads that blocks of one size fill, at most `Vectors` vectors; the largest that do. ByOnes: of
 /// one vector, too, however many passes over the heads that takes. With the registers of AVX-512 also heads that one
 /// block of three quarters or five eighths as many fills.
-template <bool OwnRows, bool ByOnes, class V, std::size_t Vectors, pairing P, class From, class To, class C>
+template <bool OwnRows, bool ByOnes, class V, std::size_t Vectors, pairing P, class Stored, class From, class To,
+          class C>
 ROTARY_INLINE bool rotated_in_whole_blocks(const head_grid<From, To, C>& grid) {
   const std::size_t run = run_of<P>(grid), block = Vectors * V::size;
   if (run % block == 0 && (Vectors > 1 || ByOnes || run == V::size) && (OwnRows || !grid.in_order || run == block)) {
-    rotate_whole_blocks<OwnRows, V, Vectors, P>(grid);
+    rotate_whole_blocks<OwnRows, V, Vectors, P, Stored>(grid);
     return true;
   }
   if constexpr (!OwnRows && Vectors >= 4 && ROTARY_BACKEND_LANES >= 16) {
-    if (rotated_as_one_block<V, Vectors / 4 * 3, P>(grid)) return true;
+    if (rotated_as_one_block<V, Vectors / 4 * 3, P, Stored>(grid)) return true;
   }
   if constexpr (!OwnRows && Vectors >= 8 && ROTARY_BACKEND_LANES >= 16) {
-    if (rotated_as_one_block<V, Vectors / 8 * 5, P>(grid)) return true;
+    if (rotated_as_one_block<V, Vectors / 8 * 5, P, Stored>(grid)) return true;
   }
-  if constexpr (Vectors > 1) return rotated_in_whole_blocks<OwnRows, ByOnes, V, Vectors / 2, P>(grid);
+  if constexpr (Vectors > 1) return rotated_in_whole_blocks<OwnRows, ByOnes, V, Vectors / 2, P, Stored>(grid);
   return false;
 }
 
-template <bool OwnRows, pairing Read, pairing Write, class From, class To, class C>
+template <bool OwnRows, pairing Read, pairing Write, class Stored, class From, class To, class C>
 ROTARY_INLINE void rotate_by_type(const head_grid<From, To, C>& grid) {
-  constexpr bool twins = Read == Write && is_twin<From, format_to_store<To>, C>;
-  constexpr bool stores_two = ROTARY_BACKEND_LANES >= 8 && std::is_same<C, float>::value &&
-                              std::is_base_of<bfloat16, format_to_store<To>>::value;
+  using format = format_to_store<Stored>;
+  constexpr bool twins = Read == Write && is_twin<From, format, C>;
+  constexpr bool stores_two =
+      ROTARY_BACKEND_LANES >= 8 && std::is_same<C, float>::value && std::is_base_of<bfloat16, format>::value;
   using one = lanes<C, widest<C>>;
   using V = std::conditional_t<twins, twin<widest<float>>, std::conditional_t<stores_two, two_vectors<one>, one>>;
   // Large blocks save passes over heads that share a row.
   constexpr std::size_t channels = (OwnRows ? 4 : ROTARY_BACKEND_VECTORS) * (Read == pairing::interleaved ? 2 : 1);
   constexpr std::size_t vectors = channels / (twins || stores_two ? 2 : 1);
   if constexpr (Read == Write) {
-    constexpr bool by_ones = OwnRows || !std::is_same<To, format_to_store<To>>::value;  // streams in whole vectors
-    if (rotated_in_whole_blocks<OwnRows, by_ones, V, vectors, Read>(grid)) return;
+    constexpr bool by_ones = OwnRows || !std::is_same<Stored, format>::value;  // streams in whole vectors
+    if (rotated_in_whole_blocks<OwnRows, by_ones, V, vectors, Read, Stored>(grid)) return;
     if constexpr (!OwnRows) {
-      if (grid.in_order && run_of<Read>(grid) >= V::size) return rotate_all_in_one_pass<V, Read>(grid);
+      if (grid.in_order && run_of<Read>(grid) >= V::size) return rotate_all_in_one_pass<V, Read, Stored>(grid);
     }
   }
   constexpr std::size_t most = vectors < 4 ? vectors : 4;
-  head_grid<From, To, C> x = grid;
-  for (std::size_t left = grid.outer.count; left != 0; --left, x.step(grid.outer)) {
-    rotate_parts<OwnRows, V, most, Read, Write>(x);
+  for (std::size_t step = 0; step < grid.outer.count; ++step) {
+    rotate_parts<OwnRows, V, most, Read, Write, Stored>(grid, static_cast<std::ptrdiff_t>(step));
   }
 }
 
 /// Rotates a grid of heads. Stored is To, or what is stored as To by an instruction of its own.
 template <pairing Read, pairing Write, class Stored, class From, class To, class C>
 void rotate_heads(const head_grid<From, To, C>& x) {
-  if constexpr (!std::is_same<Stored, To>::value) {
-    const head_grid<From, Stored, C> stored = {
-        x.from, reinterpret_cast<Stored*>(x.to), x.cos, x.sin, x.inner, x.outer, x.pairs, x.half, x.ahead, x.in_order};
-    rotate_heads<Read, Write, Stored>(stored);
-  } else if (x.inner.row == 0) {
-    rotate_by_type<false, Read, Write>(x);
+  if (x.inner.row == 0) {
+    rotate_by_type<false, Read, Write, Stored>(x);
   } else {
-    rotate_by_type<true, Read, Write>(x);
+    rotate_by_type<true, Read, Write, Stored>(x);
   }
 }
 
