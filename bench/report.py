@@ -2,9 +2,11 @@
 """Turns the JSON of rotary_bench, and of footprint.py, into the tables of a Markdown page.
 
 usage: report.py --markdown bench.json... [footprint.json]
-       report.py --markdown --replace bench/results/<machine>.md bench.json... [footprint.json]
+       report.py --markdown --replace bench/results/<machine>.md bench.json... \
+           [footprint.json]
 
-Of several runs each row is that of the run whose ratio is the median. --replace writes the tables between the lines `<!-- results -->` and `<!-- end of results -->` of the page.
+Of several runs each row is that of the run whose ratio is the median. --replace writes the tables between the lines
+`<!-- results -->` and `<!-- end of results -->` of the page.
 """
 
 import argparse
@@ -36,7 +38,7 @@ def median_rows(runs):
     for rows in runs:
         for row in rows:
             cases.setdefault(row["case"], []).append(row)
-    return [sorted(rows, key=lambda row: row["ratio"])[(len(rows) - 1) // 2] for rows in cases.values()]
+    return [sorted(rows, key=lambda row: row["ratio"])[len(rows) // 2] for rows in cases.values()]
 
 
 def footprint_table(rows):
@@ -62,6 +64,8 @@ def main():
     runs = [data for data in files if data.get("rows")]
     if runs:
         context = runs[0]["context"]
+        if any(data["context"][key] != context[key] for data in runs for key in ("cpu", "compiler", "backend")):
+            parser.error("the runs are of different processors, compilers or backends")
         lines += [f"{context['cpu']}, {context['compiler']}, backends {context['backend']}:", ""]
         lines += [*timing_table(median_rows([data["rows"] for data in runs])), ""]
     for data in files:

@@ -7,9 +7,9 @@
 namespace habits {
 
 enum habit : unsigned {
-  prefetching = 1,  // the next token
-  far_prefetching = 2,
-  near_prefetching = 4,  // and of 16-bit heads farther apart than tokens
+  prefetching = 1,       // the next token
+  far_prefetching = 2,   // 12 KB ahead
+  near_prefetching = 4,  // 1 KB ahead, for floats; the next token, for 16-bit heads farther apart than tokens
   in_order = 8,
   by_address = 16,
   streaming = 32,
@@ -28,7 +28,7 @@ constexpr rotary::detail::memory_habits always(unsigned which) {
   return made;
 }
 
-// Those of this list that no other hides.
+// In place, prefetching hides near_prefetching: each habit is in one entry where nothing hides it.
 constexpr rotary::detail::memory_habits all[] = {
     always(0),                                  // none, first
     always(prefetching | streaming),            // Intel

@@ -3,9 +3,9 @@
 add where the backend can, and call nothing. The loops over heads that share a row keep everything in registers, but for
 cos and sin of blocks that have more of them than there are registers: these may be read from the stack, to which nothing
 is written. Loops with a tail whose heads have a row each load so much more that an address may lie there, too. With
---addresses-on-stack that may be so in all loops with a tail: clang reloads a stride or a pointer in some. And a call of
-rotate neither clears nor copies its rotation_job and head_grid by a string instruction, nor does a kernel copy its
-head_grid by vectors on the way to its loops: either takes longer than a head.
+--addresses-on-stack that may be so in all loops with a tail: clang reloads a stride or a pointer in some. And a call
+of rotate neither clears nor copies its rotation_job and head_grid by a string instruction, nor does rotate_heads pass its
+head_grid on through vectors: loads wider than the stores before them wait. Either takes longer than a head.
 
 usage: check.py --compiler g++ --include include --work build/codegen
 """
@@ -224,24 +224,28 @@ def check_backend(functions, backend, label, addresses_on_stack):
 
 
 def check_calls(functions, label):
-    """How many functions of the library clear or copy by a string instruction; complains about each."""
-    failures = 0
+    """How many functions fill or copy the description of a call otherwise than field by field; complains about each."""
+    failures, calls, kernels = 0, 0, 0
+
+    def complain(name, text):
+        nonlocal failures
+        failures += 1
+        print(f"  {name[:100]}: {text}")
+
     for name, code in functions.items():
         if any(re.match(r"^(stos|movs)[bwlq]?$", instruction.name) and "%es:(" in instruction.operands
                for instruction in code):
-            print(f"  {name[:100]}: clears or copies by a string instruction")
-            failures += 1
-    for name, code in functions.items():
-        if "rotate_heads<" in name and any(re.search(r"%[xyz]mm", instruction.operands) for instruction in code):
-            print(f"  {name[:100]}: copies the head_grid by wide loads, which wait for the narrow stores that filled it")
-            failures += 1
-    calls = [code for name, code in functions.items() if "run_any_rotation" in name]
-    if not calls:
-        print("  found no call of rotate")
-        failures += 1
-    if any("memset" in instruction.operands or "memcpy" in instruction.operands for code in calls for instruction in code):
-        print("  run_any_rotation: calls memset or memcpy")
-        failures += 1
+            complain(name, "clears or copies by a string instruction")
+        if "run_any_rotation" in name:
+            calls += 1
+            if any(re.search("memset|memcpy", instruction.operands) for instruction in code):
+                complain(name, "calls memset or memcpy")
+        if "rotate_heads<" in name:
+            kernels += 1
+            if any(vectors(instruction) for instruction in code):
+                complain(name, "copies the head_grid by vectors")
+    if calls == 0 or kernels == 0:
+        complain(label, "found no call of rotate, or no rotate_heads")
     print(f"calls {label}: {'FAILED' if failures else 'fill their descriptions field by field'}")
     return failures
 

@@ -55,7 +55,7 @@ ROTARY_INLINE void ask_for_block(const head_grid<From, To, C>& x, const From* fr
     prefetch<Count>(from, x.ahead);
     if constexpr (halves) prefetch<Count>(from + x.half, x.ahead);
   }
-  if constexpr (halves && Count * sizeof(From) >= far_halves) {  // Count is from half to half where x is in_order
+  if constexpr (halves && Count * sizeof(From) >= far_halves) {  // one block fills the rows of a grid in_order
     if (x.in_order) touch(x.from, x.half + x.pairs);
   }
 }
@@ -242,8 +242,9 @@ ROTARY_INLINE void rotate_by_width(const head_grid<From, To, C>& x) {
   }
 }
 
-/// The same heads, stored by another instruction. A copy for registers: one in memory, which compilers make by wide
-/// loads of what was just written by narrow stores, waits until all stores before them are in the cache.
+/// The same heads, stored by another instruction. Member by member, so that it stays in registers: a whole grid is copied
+/// by loads wider than the stores that filled it, which cannot be forwarded from these and wait until they are in the
+/// cache.
 template <class Stored, class From, class To, class C>
 ROTARY_INLINE head_grid<From, Stored, C> stored_as(const head_grid<From, To, C>& x) {
   return {x.from,    reinterpret_cast<Stored*>(x.to), x.cos, x.sin, x.inner, x.outer, x.pairs, x.half, x.ahead,

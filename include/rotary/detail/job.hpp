@@ -23,7 +23,8 @@ struct tensor_shape {
   std::ptrdiff_t batch_stride, token_stride, head_stride;
 
   ROTARY_INLINE bool empty() const { return batch == 0 || tokens == 0 || heads == 0 || head_dim == 0; }
-  /// True if each token begins a head's stride after the last head of the one before it.
+  /// True if each token begins a head's stride after the last head of the one before it; false for tokens of one head,
+  /// which have no head stride.
   ROTARY_INLINE bool tokens_adjoin() const { return token_stride == static_cast<std::ptrdiff_t>(heads) * head_stride; }
   ROTARY_INLINE std::ptrdiff_t at(std::size_t b, std::size_t t, std::size_t h) const {
     return static_cast<std::ptrdiff_t>(b) * batch_stride + static_cast<std::ptrdiff_t>(t) * token_stride +

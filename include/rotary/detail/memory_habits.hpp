@@ -3,21 +3,21 @@
 #ifndef ROTARY_DETAIL_MEMORY_HABITS_HPP
 #define ROTARY_DETAIL_MEMORY_HABITS_HPP
 
-#include "cpu.hpp"
+#include "cpu.hpp"  // cpuid
 #include "job.hpp"
 
 namespace rotary {
 inline namespace ROTARY_ABI {
 namespace detail {
 
-/// What is done, from so many bytes on, read and written (in place: once).
+/// From how many bytes on a call does each; bytes read and bytes written, in place counted once.
 struct memory_habits {
   static constexpr std::size_t never = ~std::size_t{0};
 
   std::size_t prefetch_from = never;                // in place
   std::size_t prefetch_near_from = never;           // in place, up to prefetch_from: floats whose tokens adjoin
   std::size_t prefetch_copies_from = never;         // out of place
-  std::size_t prefetch_dense_copies_until = never;  // but where tokens adjoin, only below this
+  std::size_t prefetch_dense_copies_until = never;  // out of place where tokens adjoin: no longer from here on
   std::size_t prefetch_jumps_from = never;          // 16-bit heads that lie farther apart than tokens
   std::ptrdiff_t distance = 0;                      // of prefetching, in bytes, where tokens adjoin; 0: the next token
   std::ptrdiff_t near_distance = 0;                 // the same from prefetch_near_from on
@@ -40,7 +40,7 @@ inline memory_habits detect_memory_habits() noexcept {
     habits.stream_from = 8 * megabyte;
   } else if (b == signature_AMD_ebx && __get_cpuid(1, &a, &b, &c, &d)) {
     const unsigned family = 0xf + (a >> 20 & 0xff);
-    if (family >= 0x1a) {                    // Zen 5
+    if (family >= 0x1a) {                    // Zen 5, and what comes after it, not measured
       habits.prefetch_from = 14 * megabyte;  // q's share of what stays in a third cache of 32 MB
       habits.prefetch_near_from = habits.prefetch_jumps_from = 2 * megabyte;
       habits.prefetch_copies_from = beyond_third_cache;
@@ -67,14 +67,14 @@ inline bool reaches(double bytes, std::size_t limit) { return bytes >= static_ca
 
 /// Chooses what a call of so many bytes prefetches.
 inline void choose_prefetch(rotation_job& job, bool in_place, double bytes, const memory_habits& habits) {
-  const bool adjoin = job.from.heads > 1 && job.from.tokens_adjoin();
+  const bool adjoin = job.from.tokens_adjoin();
   job.prefetch_distance = habits.distance;
   if (!in_place) {
     job.prefetch =
         reaches(bytes, habits.prefetch_copies_from) && !(adjoin && reaches(bytes, habits.prefetch_dense_copies_until));
   } else {
     job.prefetch = reaches(bytes, habits.prefetch_from);
-    // Within the caches 16-bit numbers are bound by instructions, and double gained nothing.
+    // Within the caches 16-bit numbers are bound by instructions, and double gains nothing.
     if (!job.prefetch && adjoin && job.from.element_size == sizeof(float) &&
         reaches(bytes, habits.prefetch_near_from)) {
       job.prefetch = true;

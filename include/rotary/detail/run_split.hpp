@@ -35,9 +35,8 @@ struct split_output {
     return true;
   }
 
-  /// Of as many bytes as all heads of the packed tensor have, since they go out at the same time; from tokens that do
-  /// not adjoin, since other heads lie between. The address of a line decides by itself whether it is written past the
-  /// caches.
+  /// Of as many bytes as all heads of the packed tensor have, since they go out at the same time. The address of a line
+  /// decides by itself whether it is written past the caches.
   void choose_habits(std::size_t packed_heads) {
     if (job.from.tokens < 2) return;
     const std::size_t own_heads = job.to.heads;

@@ -57,6 +57,7 @@ class tensor_walk {
 
   /// Tokens [begin, end) of sequence b, heads [h, h + heads) of each.
   void rectangle(std::size_t b, std::size_t begin, std::size_t end, std::size_t h, std::size_t heads) const {
+    const std::size_t all_tokens = end - begin;
     if (are_one_run(heads)) {
       heads *= end - begin;
       end = begin + 1;
@@ -78,7 +79,7 @@ class tensor_walk {
     head_axis& tokens = heads_inside ? x.outer : x.inner;
     const std::size_t most = most_tokens(heads_inside);
     const bool jumps = heads_inside && !closer;
-    if (job_.prefetch || (job_.prefetch_jumps && jumps)) x.ahead = distance_ahead(end - begin);
+    if (job_.prefetch || (job_.prefetch_jumps && jumps)) x.ahead = distance_ahead(all_tokens);
     while (begin < end) {
       const std::int64_t row = row_of(b, begin);
       tokens.count = consecutive(b, begin, end - begin < most ? end : begin + most);
@@ -115,8 +116,9 @@ class tensor_walk {
     return room > job_.table.pairs ? room / (job_.table.pairs + 1) : 1;
   }
 
-  /// Bytes from a head to what is prefetched meanwhile: whole heads where tokens adjoin and the job says how far; else
-  /// the same head of the next token, where that is not far, or a head further on in this token.
+  /// Bytes from a head to what is prefetched meanwhile: where tokens adjoin, the job's distance rounded up to whole
+  /// heads; else, or where that is 0, the same head of the next token if it is within 32 KB, or the 16th head from
+  /// here.
   std::ptrdiff_t distance_ahead(std::size_t tokens) const {
     constexpr std::size_t most_bytes = std::size_t{1} << 15;
     const std::ptrdiff_t size = static_cast<std::ptrdiff_t>(sizeof(From));
@@ -125,7 +127,8 @@ class tensor_walk {
       const std::ptrdiff_t bytes = static_cast<std::ptrdiff_t>(absolute(head));
       return (job_.prefetch_distance + bytes - 1) / bytes * head;
     }
-    return tokens > 1 && absolute(token) <= most_bytes ? token : 16 * head;
+    if (tokens > 1 && absolute(token) <= most_bytes) return token;
+    return static_cast<std::ptrdiff_t>(16 * static_cast<std::size_t>(head));  // may wrap: an address to prefetch only
   }
 
   std::int64_t row_of(std::size_t b, std::size_t t) const {
